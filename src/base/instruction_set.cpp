@@ -30,11 +30,25 @@ InstructionSet ask_processor() noexcept {
 #endif
 }
 
+bool made_by_intel() noexcept {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 InstructionSet best_instruction_set() noexcept {
   static const InstructionSet set = ask_processor();
   return set;
+}
+
+bool multiplies_widest_in_pairs() noexcept {
+  static const bool in_pairs = best_instruction_set() == InstructionSet::widest && made_by_intel();
+  return in_pairs;
 }
 
 }  // namespace rosin

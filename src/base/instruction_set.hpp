@@ -10,5 +10,8 @@ namespace rosin {
 enum class InstructionSet : uint8_t { baseline, wide, widest };
 /// The widest one that this processor has; asked once.
 InstructionSet best_instruction_set() noexcept;
+/// Whether two of the widest vectors are multiplied at a time, as Intel's processors with AVX-512 do (most of them):
+/// then reading operands, and not multiplying, is what products wait for. Zen 4 multiplies one at a time.
+bool multiplies_widest_in_pairs() noexcept;
 
 }  // namespace rosin

@@ -20,6 +20,21 @@ template <class Word> Turner<Word> widest_turner() {
   return narrow_turner<Word>();
 }
 
+template <class Word> Turner<Word> turner_of(int64_t lines) {
+  const Turner<Word> widest = widest_turner<Word>();
+  if (lines % widest.side == 0) return widest;
+#if defined(__x86_64__)
+  if (best_instruction_set() == InstructionSet::widest) {
+    if constexpr (sizeof(Word) == 4) {
+      if (const Turner<Word> wide = wide_turner_of_4(); lines % wide.side == 0) return wide;
+    } else {
+      if (const Turner<Word> wide = wide_turner_of_8(); lines % wide.side == 0) return wide;
+    }
+  }
+#endif
+  return narrow_turner<Word>();
+}
+
 template Turner<uint8_t> narrow_turner();
 template Turner<uint16_t> narrow_turner();
 template Turner<uint32_t> narrow_turner();
@@ -28,5 +43,7 @@ template Turner<uint8_t> widest_turner();
 template Turner<uint16_t> widest_turner();
 template Turner<uint32_t> widest_turner();
 template Turner<uint64_t> widest_turner();
+template Turner<uint32_t> turner_of(int64_t lines);
+template Turner<uint64_t> turner_of(int64_t lines);
 
 }  // namespace rosin

@@ -23,6 +23,8 @@ template <class Word> struct Turner {
 /// Vectors of 16 bytes, which every processor moves; and the longest ones that this one has.
 template <class Word> Turner<Word> narrow_turner();
 template <class Word> Turner<Word> widest_turner();
+/// The longest ones whose squares fill so many lines, a multiple of 4 (of 2, of words of 8 bytes).
+template <class Word> Turner<Word> turner_of(int64_t lines);
 
 /// Of one set of instructions each, which the processor must have (turn_wide.cpp, turn_widest.cpp).
 Turner<uint32_t> wide_turner_of_4();

@@ -20,7 +20,7 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
 
 template <class H> constexpr HalfKernels<H> half_kernels() { return {&dots_of_rows<H, float>, &sweep<H>}; }
 
-constexpr TileKernels kernels_of(const char* name, int vector_bytes) {
+constexpr TileKernels kernels_of(const char* name, int vector_bytes, const PackedKernels& packed = {}) {
   return {.name = name,
           .vector_bytes = vector_bytes,
           .row_vectors = 2,
@@ -30,5 +30,6 @@ constexpr TileKernels kernels_of(const char* name, int vector_bytes) {
           .bfloats = half_kernels<BFloat>(),
           .attention = {&fold_logits, &weigh_slopes},
           .winograd = winograd_kernels(),
+          .packed = packed,
           .distances = &distances};
 }

@@ -23,6 +23,10 @@ std::unique_ptr<VendorCall> prepare_dot_matmul(const MatmulSpec& spec);
 bool sweep_pays(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_sweep_matmul(const MatmulSpec& spec);
 
+/// Whether copying both operands into panels pays.
+bool packing_pays(const MatmulSpec& spec);
+std::unique_ptr<VendorCall> prepare_packed_matmul(const MatmulSpec& spec);
+
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
 
 /// Of images in logical order: each channel by itself.

@@ -34,6 +34,18 @@ template <class T> struct TileProduct {
   int64_t items = 1, a_item = 0, b_item = 0, c_item = 0;  // multiply_items: so many products, each so far behind
 };
 
+/// C(rows, columns) = [C +] sum over step < steps of A(row; step) * B(step; column) [+ bias(row)] [max 0], in the same
+/// order, of panels: a step's rows of A stand side by side, filled up to whole vectors, and the next step's behind
+/// them; so do its columns of B, filled up to those of a panel.
+template <class T> struct PackedTile {
+  const T *a = nullptr, *b = nullptr;
+  T* c = nullptr;  // element (row, column) is c[row + column * c_column]
+  int64_t c_column = 0;
+  const T* bias = nullptr;  // `rows` entries, or null
+  int64_t rows = 0, columns = 0, steps = 0;
+  bool accumulate = false, relu = false;
+};
+
 /// What a sum of elements of a type is kept in.
 template <class A> using WideOf = std::conditional_t<sizeof(A) == sizeof(double), double, float>;
 
@@ -122,6 +134,14 @@ struct WinogradKernels {
   void (*weights_gradient)(const float* sums, int64_t step, int64_t channels, float* taps, int64_t tap);
 };
 
+/// Of packed panels: row vectors of one of A, columns of one of B, at most so many rows and columns at a time. All 0
+/// where no processor has been found on which panels pay.
+struct PackedKernels {
+  int vectors = 0, columns = 0;
+  void (*floats)(const PackedTile<float>&) = nullptr;
+  void (*doubles)(const PackedTile<double>&) = nullptr;
+};
+
 /// Kernels for one kind of processor.
 struct TileKernels {
   const char* name;
@@ -133,6 +153,7 @@ struct TileKernels {
   HalfKernels<BFloat> bfloats;
   AttentionKernels<float> attention;
   WinogradKernels winograd;
+  PackedKernels packed;
   bool (*distances)(const DistanceTile&);  // whether all are sure
 
   /// The kernels of an element type; of a half: HalfKernels.

@@ -25,6 +25,7 @@ constexpr int dot_rows = 4, dot_columns = 4;
 constexpr int sweep_steps = 8;
 constexpr int distance_columns = 6;
 constexpr int filter_rows = 4;
+constexpr int packed_vectors = 3, packed_columns = 8;
 
 template <class T> struct Vec;
 
@@ -146,13 +147,14 @@ template <> struct Vec<double> {
 #include "engines/pool_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/tile_packed_body.hpp"
 #include "engines/winograd_body.hpp"
 
 #include "engines/kernel_table.hpp"
 
 }  // namespace
 
-constinit const TileKernels wide_tile_kernels = kernels_of("avx512", 64);
+constinit const TileKernels wide_tile_kernels = kernels_of("avx512", 64, packed_kernels());
 
 }  // namespace rosin::engines
 

@@ -83,6 +83,8 @@ bool tile_is_faster(const MatmulSpec& spec) {
 }
 
 Engine best_for_matmul(const MatmulSpec& spec) {
+  const bool tiles = spec.type == DType::Float32 || spec.type == DType::Float64;
+  if (tiles && packing_pays(spec) && !dots_pay(spec) && !sweep_pays(spec)) return Engine::packed;
   if (spec.type == DType::Float64) return Engine::tile;
   if (spec.type == DType::BFloat16) {
     return onednn_bfloat_products() == BFloatProducts::none ? Engine::plain : Engine::onednn;
@@ -278,6 +280,12 @@ std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engin
     return onednn_checked(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
   }
   if (engine == Engine::tile) return prepare_tile_matmul(spec);
+  if (engine == Engine::packed) {
+    require(spec.batch == 1 && !empty && tile_kernels().packed.vectors > 0, "matmul",
+            "panels are of one product that has elements, on a processor that has kernels for them",
+            std::to_string(spec.batch) + " products, kernels " + tile_kernels().name);
+    return prepare_packed_matmul(spec);
+  }
   return with_epilogue(spec, true, &prepare_plain_matmul);
 }
 

@@ -6,8 +6,8 @@
 //   call->finish(buffers);                                          // one thread, after the last chunk
 // begin and finish do nothing for most calls (has_begin, has_finish). How the work is cut depends on the shape only, so
 // results are equal for any number of threads. No function here touches the caller's OpenMP settings.
-// Who answers (oneDNN, the tile kernels, filters of planes, Winograd's filtering, plain loops) is decided in
-// vendor.cpp; read that next, then tile_kernel.hpp.
+// Who answers (oneDNN, the tile kernels, packed panels, filters of planes, Winograd's filtering, plain loops) is
+// decided in vendor.cpp; read that next, then tile_kernel.hpp.
 #pragma once
 
 #include <cstddef>
@@ -132,7 +132,7 @@ class VendorCall {
   /// know what values that are not finite give; the call says so, and another engine answers (checked.hpp).
   virtual bool sure(const VendorBuffers&) const { return true; }
 
-  /// Who computes: "onednn", "tile", "winograd", "planes" or "plain"; for reports and tests.
+  /// Who computes: "onednn", "tile", "packed", "winograd", "planes" or "plain"; for reports and tests.
   virtual const char* engine() const noexcept = 0;
 
  protected:
@@ -147,7 +147,7 @@ class VendorCall {
 };
 
 /// Which answer prepare may choose; everything but `best` is for tests and measurements and throws where it cannot.
-enum class Engine : uint8_t { best, onednn, tile, winograd, plain };
+enum class Engine : uint8_t { best, onednn, tile, packed, winograd, plain };
 
 /// Each throws Error(dtype) for a type it does not compute, Error(argument) for a spec that breaks a rule above, and
 /// Error(backend) when oneDNN refuses.

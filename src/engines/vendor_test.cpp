@@ -62,7 +62,7 @@ constexpr Epilogue epilogues[] = {
     {}, {.bias = true}, {.bias = true, .activation = Activation::relu}, {.activation = Activation::relu}};
 
 template <class T> void check_matmul_all(MatmulSpec spec, double tolerance) {
-  for (Engine engine : engines_for(spec.type)) {
+  for (Engine engine : engines_for(spec)) {
     if (spec.m * spec.n * spec.k * spec.batch == 0 && engine == Engine::onednn) continue;
     check_matmul_engine<T>(spec, engine, tolerance);
   }
@@ -155,7 +155,7 @@ TEST(VendorMatmul, AnEpilogueHasTheBitsOfTheSameStepsBehindTheProduct) {
     for (int form = 0; form < 4; ++form) {
       const MatmulSpec spec = matmul(DType::Float32, size[0], size[1], size[2], form & 1, form & 2);
       const auto a = rough_values<float>(spec.m * spec.k + 1, 1), b = rough_values<float>(spec.k * spec.n + 1, 2);
-      for (Engine engine : engines_for(DType::Float32)) {
+      for (Engine engine : engines_for(spec)) {
         if (spec.m * spec.n * spec.k == 0 && engine == Engine::onednn) continue;
         check_epilogue_bits(
             spec, a, b, spec.m, spec.m * spec.n, [&](const MatmulSpec& s) { return prepare_matmul(s, engine); },

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engines/onednn.hpp"
+#include "engines/tile_kernel.hpp"
 #include "engines/vendor.hpp"
 #include "engines/winograd.hpp"
 
@@ -22,6 +23,14 @@ inline std::vector<Engine> engines_for(DType type) {
   std::vector<Engine> engines{Engine::best, Engine::plain};
   if (type == DType::Float32 || type == DType::Float64) engines.push_back(Engine::tile);
   if (have_onednn && type == DType::Float32) engines.push_back(Engine::onednn);
+  return engines;
+}
+
+inline std::vector<Engine> engines_for(const MatmulSpec& spec) {
+  std::vector<Engine> engines = engines_for(spec.type);
+  const bool tiles = spec.type == DType::Float32 || spec.type == DType::Float64;
+  if (tiles && tile_kernels().packed.vectors > 0 && spec.batch == 1 && spec.m * spec.n * spec.k > 0)
+    engines.push_back(Engine::packed);
   return engines;
 }
 
