@@ -94,7 +94,9 @@ class TurnedPool final : public VendorCall {
   TurnedPool(const PoolSpec& spec, const MakePool& make) : planes_(spec.batch) {
     const auto counts = counts_of(spec);
     const auto width = static_cast<int64_t>(size_of(spec.type));
-    const int64_t lines = std::clamp<int64_t>(cached_bytes / (64 * std::max(counts[0], counts[operands])), 1, 4);
+    const bool pads = std::any_of(spec.pad_low, spec.pad_low + spec.spatial, [](int64_t pad) { return pad > 0; });
+    const int64_t bytes = pads ? second_cache : first_cache;
+    const int64_t lines = std::clamp<int64_t>(bytes / (64 * std::max(counts[0], counts[operands])), 1, 16);
     side_ = std::min(planes_, lines * 64 / width);
     const int64_t each = (counts[0] + counts[operands]) * extent_of(spec.kernel, spec.spatial, 1).count();
     step_ = images_per_chunk((planes_ + side_ - 1) / side_, side_ * each, 4);
@@ -113,7 +115,9 @@ class TurnedPool final : public VendorCall {
   }
 
  private:
-  static constexpr int64_t cached_bytes = 16384;  // of an image, if it can be: lines of 64 bytes for each element
+  /// Of an image, if it can be: lines of 64 bytes for each element. Windows at borders, which are computed one by one,
+  /// are the fewer the more channels an image has.
+  static constexpr int64_t first_cache = 1 << 14, second_cache = 1 << 17;
 
   int64_t planes_, side_ = 1;  // of them at a time
   int64_t step_ = 1;           // times in a chunk

@@ -261,5 +261,75 @@ TEST(ChannelsFirst, ConvolutionsOfSingleChannelsAreTheSame) {
   }
 }
 
+/// Windows that overlap, leave gaps and reach into the padding; rows of few windows and of many.
+TEST(ChannelsFirst, PoolsAloneCopyNothing) {
+  Rng rng(15);
+  for (const Shape& size : {Shape{16, 17, 6, 3}, Shape{60, 9, 3, 2}, Shape{40, 3, 5}, Shape{6, 7, 5, 3, 2}}) {
+    const Array x = drawn(rng, size);
+    EXPECT_EQ(steps([&] { return maxpool(x, 3, 2, 1); }), Steps(0, 1));
+    EXPECT_EQ(steps([&] { return meanpool(x, 2); }), Steps(0, 1));
+    EXPECT_EQ(steps([&] { return maxpool(meanpool(x, 2, 1, 1), 2); }), Steps(0, 2));
+    const auto loss = [&](const Array& images) { return sum(maxpool(images, 3, 2, 1)); };
+    EXPECT_EQ(steps([&] { return gradient(loss, x); }).second, 2u);
+  }
+}
+
+/// Behind a convolution and before one they take images channels first.
+TEST(ChannelsFirst, PoolsTakeImagesInTheOrderOfConvolutionsBesideThem) {
+  Rng rng(16);
+  const Array x = drawn(rng, {18, 17, 4, 3}), w = drawn(rng, {3, 3, 4, 5});
+  const Steps without = steps([&] { return sum(conv(x, w), {0, 1, 3}); });
+  const Steps behind = steps([&] { return sum(maxpool(conv(x, w), 3, 2, 1), {0, 1, 3}); });
+  const Steps before = steps([&] { return sum(conv(maxpool(x, 3, 2, 1), w), {0, 1, 3}); });
+  EXPECT_EQ(behind, Steps(without.first, without.second + 1));
+  EXPECT_EQ(before, behind);
+}
+
+TEST(ChannelsFirst, PoolsOfAnyWindowsAndTheirGradientsAreTheSame) {
+  Rng rng(17);
+  struct Case {
+    Shape size;
+    int64_t window, stride, pad;
+  };
+  const std::vector<Case> cases = {{{34, 31, 6, 3}, 3, 2, 1}, {{61, 20, 3, 2}, 3, 2, 1}, {{63, 12, 3, 2}, 5, 1, 2},
+                                   {{12, 9, 5, 2}, 3, 1, 1},  {{30, 31, 4, 2}, 2, 3, 0}, {{70, 4, 3}, 4, 2, 1},
+                                   {{9, 8, 7, 3, 2}, 3, 2, 1}};
+  for (const auto& [size, window, stride, pad] : cases) {
+    const Array x = drawn(rng, size);
+    const Array w = drawn(rng, size.rank() == 3   ? Shape{3, size[1], 4}
+                               : size.rank() == 4 ? Shape{3, 3, size[2], 4}
+                                                  : Shape{3, 3, 3, size[3], 4});
+    SCOPED_TRACE(to_string(size));
+    for (const bool largest : {true, false}) {
+      const auto pool = [&, window = window, stride = stride, pad = pad](const Array& y) {
+        return largest ? maxpool(y, window, stride, pad) : meanpool(y, window, stride, pad);
+      };
+      const ConvOptions same{.pad = 1};
+      expect_same_values([&](auto step) {
+        const Array images = step(conv(x, w, same));
+        const auto loss = [&](const Array& y) { return sum(square(pool(y)) * 0.1); };
+        const Array pooled = step(pool(images)), slope = step(gradient(loss, images));
+        return step(concat({reshape(pooled, {-1}), reshape(slope, {-1})}, 0));
+      });
+    }
+  }
+}
+
+TEST(ChannelsFirst, ConvolutionsOfPointsAloneAreProducts) {
+  Rng rng(18);
+  for (const DType type : {Float32, Float64}) {
+    const Array x = cast(drawn(rng, {16, 17, 6, 3}), type), w = cast(drawn(rng, {1, 1, 6, 5}), type);
+    const Array b = cast(drawn(rng, {1, 1, 5}), type);
+    eval(x, w, b);
+    EXPECT_EQ(steps([&] { return conv(x, w); }), Steps(0, 1));
+    EXPECT_EQ(steps([&] { return relu(crosscor(x, w) + b); }), Steps(0, 1));
+    EXPECT_EQ(steps([&] { return conv(x, w, {.stride = 2}); }).second, 1u);
+    const auto loss = [&](const Array& images, const Array& kernels) { return sum(conv(images, kernels)); };
+    EXPECT_EQ(steps([&] { return std::get<0>(gradient(loss, x, w)); }).second, 1u);
+  }
+  const Array small = drawn(rng, {7, 7, 6, 3}), w = drawn(rng, {1, 1, 6, 5});
+  EXPECT_EQ(steps([&] { return conv(small, w); }), Steps(2, 1));  // small images are one product
+}
+
 }  // namespace
 }  // namespace rosin

@@ -37,9 +37,17 @@ struct SizeLimits {
   }
 
   bool has_small_planes(const Node& convolution) const {
-    if (convolution.attributes.as<WindowAttributes>().groups == 1 || convolution.dtype != DType::Float32) return false;
+    const bool of_groups = convolution.attributes.as<WindowAttributes>().groups > 1;
+    if ((!of_groups && !is_of_points(convolution)) || convolution.dtype != DType::Float32) return false;
     const Node& images = *convolution.in[0];
     return images.count() < plane * images.sizes[images.rank - 2] * images.sizes[images.rank - 1];
+  }
+
+  /// Whether windows are single points.
+  static bool is_of_points(const Node& convolution) {
+    const bool by_weights = convolution.op->contraction == Contraction::convolution_weights;
+    const Node& weights = by_weights ? convolution : *convolution.in[1];
+    return (weights.wide & ((1u << (weights.rank - 2)) - 1)) == 0;
   }
 
   /// The size of the fastest dim that has several elements.
