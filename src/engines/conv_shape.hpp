@@ -1,6 +1,7 @@
 // A convolution's or pooling's sizes with all three spatial dims filled in. Read after vendor.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "engines/vendor.hpp"
@@ -30,6 +31,17 @@ struct ConvShape {
   int64_t in_channels, out_channels;  // per group
   Extent in, out, kernel, stride, dilation, pad_low, pad_high;
 };
+
+/// Elements of an image of a pooling's three operands and of its result; 0 where there is none.
+inline std::array<int64_t, 4> image_counts(const PoolSpec& spec) {
+  const int64_t in = extent_of(spec.in, spec.spatial, 1).count() * spec.channels;
+  const int64_t out = extent_of(spec.out, spec.spatial, 1).count() * spec.channels;
+  switch (spec.kind) {
+    case PoolKind::max_backward: return {in, out, out, in};
+    case PoolKind::mean_backward: return {out, 0, 0, in};
+    default: return {in, 0, 0, out};
+  }
+}
 
 /// Calls visit(tap, pixel) for each tap of the window at output place `at` that lies inside the input.
 template <class Visit> void each_tap(const ConvShape& s, Extent at, bool flipped, Visit visit) {

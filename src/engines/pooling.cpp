@@ -211,15 +211,9 @@ std::unique_ptr<VendorCall> prepared(const PoolSpec& spec, T least = std::numeri
 class HalfPool final : public VendorCall {
  public:
   explicit HalfPool(const PoolSpec& spec)
-      : type_(spec.type), batch_(spec.batch), one_(prepared(of_one_image(spec), lowest(spec.type))) {
+      : type_(spec.type), batch_(spec.batch), counts_(image_counts(spec)),
+        one_(prepared(of_one_image(spec), lowest(spec.type))) {
     const PoolShape s(spec);
-    const int64_t in = s.in.count() * spec.channels, out = s.out.count() * spec.channels;
-    switch (spec.kind) {
-      case PoolKind::max_forward:
-      case PoolKind::mean_forward: counts_ = {in, 0, 0, out}; break;
-      case PoolKind::max_backward: counts_ = {in, out, out, in}; break;
-      case PoolKind::mean_backward: counts_ = {out, 0, 0, in}; break;
-    }
     step_ = images_per_chunk(batch_, s.out.count() * s.kernel.count() * spec.channels, 2);
     chunks_ = spec.channels == 0 ? 0 : (batch_ + step_ - 1) / step_;
     floats_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(one_->scratch_bytes_per_chunk()), 64));
@@ -263,8 +257,8 @@ class HalfPool final : public VendorCall {
 
   DType type_;
   int64_t batch_;
+  std::array<int64_t, 4> counts_;
   std::unique_ptr<VendorCall> one_;
-  std::array<int64_t, 4> counts_{};  // elements of an image: of each operand, and of the result
   int64_t step_ = 1;
   size_t floats_at_ = 0;  // in the scratch
 };

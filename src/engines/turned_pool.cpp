@@ -16,16 +16,6 @@ namespace {
 
 constexpr int operands = 3;
 
-/// Elements of an image of a call's operands, and of its result; 0 where there is none.
-std::array<int64_t, operands + 1> counts_of(const PoolSpec& spec) {
-  const int64_t in = extent_of(spec.in, spec.spatial, 1).count(), out = extent_of(spec.out, spec.spatial, 1).count();
-  switch (spec.kind) {
-    case PoolKind::max_backward: return {in, out, out, in};
-    case PoolKind::mean_backward: return {out, 0, 0, in};
-    default: return {in, 0, 0, out};
-  }
-}
-
 /// The way of `planes` planes to an image with as many channels, or back.
 BlockCopy turning(int64_t planes, int64_t points, size_t width, bool back) {
   StridedCopy copy;
@@ -46,7 +36,8 @@ void run_all(const BlockCopy& copy, void* to, const void* from) {
 class Together {
  public:
   Together() = default;
-  Together(PoolSpec spec, int64_t planes, const MakePool& make) : counts_(counts_of(spec)), width_(size_of(spec.type)) {
+  Together(PoolSpec spec, int64_t planes, const MakePool& make)
+      : counts_(image_counts(spec)), width_(size_of(spec.type)) {
     for (size_t i = 0; i < counts_.size(); ++i) copies_[i] = turning(planes, counts_[i], width_, i == operands);
     spec.batch = 1;
     spec.channels = planes;
@@ -92,7 +83,7 @@ class Together {
 class TurnedPool final : public VendorCall {
  public:
   TurnedPool(const PoolSpec& spec, const MakePool& make) : planes_(spec.batch) {
-    const auto counts = counts_of(spec);
+    const auto counts = image_counts(spec);
     const auto width = static_cast<int64_t>(size_of(spec.type));
     const bool pads = std::any_of(spec.pad_low, spec.pad_low + spec.spatial, [](int64_t pad) { return pad > 0; });
     const int64_t bytes = pads ? second_cache : first_cache;
