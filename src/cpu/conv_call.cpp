@@ -1,6 +1,6 @@
 // Convolutions by one vendor call each. Images come in CWHN, or in logical order (WHCN): where each group has one
-// input channel, and where the math mode is one that no engine here has. Unless an engine reads that they are turned
-// before, and the result back.
+// input channel, where windows are single points, and where the math mode is one that no engine here has. Unless an
+// engine reads that they are turned before, and the result back.
 #include <vector>
 
 #include "cpu/contraction.hpp"

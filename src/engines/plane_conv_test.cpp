@@ -59,12 +59,9 @@ std::vector<int64_t> counts(const ConvSpec& s) {
           count_of(s.out) * s.out_channels * s.batch};
 }
 
-/// First operand, second operand, result of a kind: 0 is x, 1 is w, 2 is y.
-constexpr size_t roles[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
-
 std::vector<double> defined(const ConvSpec& s, const std::vector<double>& first, const std::vector<double>& second) {
   const int64_t taps = count_of(s.kernel), outs = count_of(s.out), multiplier = s.out_channels / s.in_channels;
-  const size_t* role = roles[static_cast<int>(s.kind)];
+  const size_t* role = conv_roles[static_cast<int>(s.kind)];
   std::vector<double> result(static_cast<size_t>(counts(s)[role[2]]));
   for (int64_t plane = 0; plane < s.batch * s.out_channels; ++plane) {
     const int64_t channel = plane % s.out_channels;
@@ -82,29 +79,15 @@ std::vector<double> defined(const ConvSpec& s, const std::vector<double>& first,
   return result;
 }
 
-template <class T> void check(ConvSpec spec, double tolerance) {
-  for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
-    spec.kind = kind;
-    const size_t* role = roles[static_cast<int>(kind)];
-    const auto first = random_values(counts(spec)[role[0]]), second = random_values(counts(spec)[role[1]]);
-    const std::vector<T> a = converted<T>(first), b = converted<T>(second);
-    std::vector<T> result(static_cast<size_t>(counts(spec)[role[2]]), T(77));
-    const auto call = prepare_conv(spec);
-    EXPECT_STREQ(call->engine(), "planes");
-    execute(*call, {a.data(), b.data(), nullptr, result.data(), nullptr}, 2);
-    expect_close(result, defined(spec, first, second), tolerance,
-                 "kind " + std::to_string(static_cast<int>(kind)) + " width " + std::to_string(spec.in[0]));
-  }
-}
-
 TEST(PlaneConv, AllKindsAgreeWithTheDefinition) {
   for (ConvSpec spec : specs()) {
+    EXPECT_STREQ(prepare_conv(spec)->engine(), "planes");
     for (const bool flipped : {false, true}) {
       spec.flipped = flipped;
       spec.type = DType::Float32;
-      check<float>(spec, 3e-6);
+      check_conv_kinds<float>(spec, 3e-6, counts, defined);
       spec.type = DType::Float64;
-      check<double>(spec, 1e-14);
+      check_conv_kinds<double>(spec, 1e-14, counts, defined);
     }
   }
 }
@@ -167,7 +150,7 @@ TEST(PlaneConv, ResultsAreBitEqualForAnyNumberOfThreads) {
   ConvSpec spec = spec_of(9, 31, 2, {{30, 3, 1, 1, 1, 1}, {29, 3, 1, 1, 1, 1}});
   for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
     spec.kind = kind;
-    const size_t* role = roles[static_cast<int>(kind)];
+    const size_t* role = conv_roles[static_cast<int>(kind)];
     const auto first = rough_values(counts(spec)[role[0]], 1), second = rough_values(counts(spec)[role[1]], 2);
     const auto call = prepare_conv(spec);
     EXPECT_GT(call->chunks(), 1);

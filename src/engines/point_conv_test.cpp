@@ -31,8 +31,6 @@ std::vector<ConvSpec> specs() {
           spec_of(70, 300, 65, {13, 7})};
 }
 
-constexpr size_t roles[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};  // operands and result: x, w, y
-
 std::vector<int64_t> counts(const ConvSpec& s) {
   const int64_t pixels = count_of(s.in);
   return {pixels * s.in_channels * s.batch, s.in_channels * s.out_channels, pixels * s.out_channels * s.batch};
@@ -40,7 +38,7 @@ std::vector<int64_t> counts(const ConvSpec& s) {
 
 std::vector<double> defined(const ConvSpec& s, const std::vector<double>& first, const std::vector<double>& second) {
   const int64_t pixels = count_of(s.in);
-  const size_t* role = roles[static_cast<int>(s.kind)];
+  const size_t* role = conv_roles[static_cast<int>(s.kind)];
   std::vector<double> result(static_cast<size_t>(counts(s)[role[2]]));
   for (int64_t n = 0; n < s.batch; ++n) {
     for (int64_t out = 0; out < s.out_channels; ++out) {
@@ -57,25 +55,12 @@ std::vector<double> defined(const ConvSpec& s, const std::vector<double>& first,
   return result;
 }
 
-template <class T> void check(ConvSpec spec, double tolerance) {
-  for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
-    spec.kind = kind;
-    const size_t* role = roles[static_cast<int>(kind)];
-    const auto first = random_values(counts(spec)[role[0]]), second = random_values(counts(spec)[role[1]]);
-    const std::vector<T> a = converted<T>(first), b = converted<T>(second);
-    std::vector<T> result(static_cast<size_t>(counts(spec)[role[2]]), T(77));
-    execute(*prepare_conv(spec), {a.data(), b.data(), nullptr, result.data(), nullptr}, 2);
-    expect_close(result, defined(spec, first, second), tolerance,
-                 "kind " + std::to_string(static_cast<int>(kind)) + ", channels " + std::to_string(spec.in_channels));
-  }
-}
-
 TEST(PointConv, AllKindsAgreeWithTheDefinition) {
   for (ConvSpec spec : specs()) {
     spec.type = DType::Float32;
-    check<float>(spec, 1e-5);
+    check_conv_kinds<float>(spec, 1e-5, counts, defined);
     spec.type = DType::Float64;
-    check<double>(spec, 1e-13);
+    check_conv_kinds<double>(spec, 1e-13, counts, defined);
   }
 }
 
@@ -115,7 +100,7 @@ TEST(PointConv, ResultsAreBitEqualForAnyNumberOfThreads) {
   ConvSpec spec = spec_of(40, 8, 70, {16, 16});
   for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
     spec.kind = kind;
-    const size_t* role = roles[static_cast<int>(kind)];
+    const size_t* role = conv_roles[static_cast<int>(kind)];
     const auto a = converted<float>(random_values(counts(spec)[role[0]]));
     const auto b = converted<float>(random_values(counts(spec)[role[1]]));
     const auto call = prepare_conv(spec);

@@ -1,4 +1,5 @@
-// Calls made of the tile kernel. Read after tile_kernel.hpp; next tile_matmul.cpp, tile_conv.cpp, plane_conv.cpp.
+// Calls made of the tile kernel. Read after tile_kernel.hpp; next tile_matmul.cpp, packed_matmul.cpp,
+// tile_conv.cpp, plane_rows.hpp.
 #pragma once
 
 #include <functional>

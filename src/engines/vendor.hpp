@@ -98,7 +98,7 @@ struct VendorBuffers {
 };
 
 /// Ranges of a result: of its items, columns and rows. Images are one matrix: (channels, all pixels of the batch), or
-/// in logical order (pixels, all channels of the batch).
+/// in logical order (pixels, all channels of the batch), of points (pixels, channels) for each image.
 struct MatmulPart {
   int64_t first_item, last_item, first_column, last_column, first_row, last_row;
 };

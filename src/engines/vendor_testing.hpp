@@ -147,4 +147,23 @@ template <class Spec> int64_t place_of(const Spec& s, int64_t out, int64_t tap) 
   return place;
 }
 
+/// First operand, second operand, result of a kind of convolution: 0 is x, 1 is w, 2 is y.
+constexpr size_t conv_roles[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
+
+/// All kinds against `defined(spec, first, second)`; `counts(spec)` are the elements of x, w and y.
+template <class T, class Counts, class Defined>
+void check_conv_kinds(ConvSpec spec, double tolerance, Counts counts, Defined defined) {
+  for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
+    spec.kind = kind;
+    const size_t* role = conv_roles[static_cast<int>(kind)];
+    const auto first = random_values(counts(spec)[role[0]]), second = random_values(counts(spec)[role[1]]);
+    const std::vector<T> a = converted<T>(first), b = converted<T>(second);
+    std::vector<T> result(static_cast<size_t>(counts(spec)[role[2]]), T(77));
+    execute(*prepare_conv(spec), {a.data(), b.data(), nullptr, result.data(), nullptr}, 2);
+    expect_close(result, defined(spec, first, second), tolerance,
+                 "kind " + std::to_string(static_cast<int>(kind)) + ", width " + std::to_string(spec.in[0]) +
+                     ", channels " + std::to_string(spec.in_channels));
+  }
+}
+
 }  // namespace rosin::engines
