@@ -21,24 +21,24 @@ namespace {
 
 constexpr double two_over_root_pi = 1.1283791670955126;
 
-// Of any angle, and of one below near_limit, which takes a quarter of the time.
+// Of any angle, and of one below near_limit, which takes a fraction of the time.
 constexpr auto any_sin = [](auto x) __attribute__((always_inline)) { return math::sin(x); };
 constexpr auto any_cos = [](auto x) __attribute__((always_inline)) { return math::cos(x); };
 constexpr auto any_tan = [](auto x) __attribute__((always_inline)) { return math::tan(x); };
-constexpr auto near_sin = [](auto x) __attribute__((always_inline)) { return math::sin<math::near_windows>(x); };
-constexpr auto near_cos = [](auto x) __attribute__((always_inline)) { return math::cos<math::near_windows>(x); };
-constexpr auto near_tan = [](auto x) __attribute__((always_inline)) { return math::tan<math::near_windows>(x); };
+constexpr auto near_sin = [](auto x) __attribute__((always_inline)) { return math::sin<math::Angle::near>(x); };
+constexpr auto near_cos = [](auto x) __attribute__((always_inline)) { return math::cos<math::Angle::near>(x); };
+constexpr auto near_tan = [](auto x) __attribute__((always_inline)) { return math::tan<math::Angle::near>(x); };
 
 /// The loops of an op of one Float32 whose body gives for elements below near_limit what `Near` gives.
 template <class Any, class Near> struct NearLoop {
   static constexpr int64_t block = 256;
 
+  /// The sign bits of magnitudes moved so that near_limit has the first one.
   static bool is_near(const float* x, int64_t count) {
-    constexpr int32_t magnitude = 0x7fffffff;
-    constexpr auto limit = std::bit_cast<int32_t>(math::near_limit);
-    int32_t far = 0;
-    for (int64_t i = 0; i < count; ++i) far |= (std::bit_cast<int32_t>(x[i]) & magnitude) >= limit ? 1 : 0;
-    return far == 0;
+    constexpr uint32_t sign = 0x80000000, limit = std::bit_cast<uint32_t>(math::near_limit);
+    uint32_t far = 0;
+    for (int64_t i = 0; i < count; ++i) far |= (std::bit_cast<uint32_t>(x[i]) & ~sign) + (sign - limit);
+    return (far & sign) == 0;
   }
 
   template <InstructionSet set> static void run(void* out, const void* const* in, int64_t count) {

@@ -73,26 +73,30 @@ template <FloatScalar X> struct Turn {
   Bits<X> high, low;
 };
 
-/// The bits of turn_bits from 8*j + offset on, for the largest j up to `last` with a >= 2^(8*j - 1). Made
-/// of changes: of choices among constants compilers make choices among those of 64 bits that they become later.
+/// Where angles begin that take the long way, and the j of these and of the largest Float32.
+inline constexpr float near_limit = 0x1p15f;
+inline constexpr int first_window = 2, last_window = 16;
+
+/// The bits of turn_bits from 8*j + offset on, for the largest j up to `last` with a >= 2^(8*j - 1), which is at least
+/// first_window. Made of changes: of choices among constants compilers make choices among those of 64 bits that they become later.
 template <int last, int offset, FloatScalar X> [[gnu::always_inline]] inline Bits<X> window(X a) {
   constexpr int64_t bits = turn_bits(8 * last + offset);
-  if constexpr (last == 0) return lit(bits_of(a), bits);
+  if constexpr (last == first_window) return lit(bits_of(a), bits);
   else {
     const auto change = lit(bits_of(a), bits ^ turn_bits(8 * last - 8 + offset));
     return select(a >= std::bit_cast<float>((126 + 8 * last) << 23), change, 0) ^ window<last - 1, offset>(a);
   }
 }
 
-/// The fraction of a turn that a Float32 a >= 1/2 is, after Payne and Hanek: a is y * 2^(8*j - 24) with an integer y
-/// below 2^31; of 2^(8*j - 24)/(2*pi) only 96 bits behind the point count. a < 2^(8*last + 7).
-template <int last, FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of(X a) {
+/// The fraction of a turn that a Float32 a >= near_limit is, after Payne and Hanek: a is y * 2^(8*j - 24) with an integer y
+/// below 2^31; of 2^(8*j - 24)/(2*pi) only 96 bits behind the point count.
+template <FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of(X a) {
   using Long = typename X::template With<int64_t>;
   const auto bits = bits_of(a);
   // The power of two in y as a float between 1 and 2^7, and by its sum with 2^23 as an integer.
   const X power = float_of_bits(((bits + (2 << 23)) & (7 << 23)) + (127 << 23));
   const auto factor = ((bits & 0x7fffff) | 0x800000) * (bits_of(power + 0x1p23) & 0xff);
-  const auto first = window<last, 0>(a), second = window<last, 32>(a), third = window<last, 64>(a);
+  const auto first = window<last_window, 0>(a), second = window<last_window, 32>(a), third = window<last_window, 64>(a);
   const auto product = [factor](auto word) -> Long {
     return convert<int64_t>(convert<uint32_t>(factor)) * convert<int64_t>(convert<uint32_t>(word));
   };
@@ -100,13 +104,9 @@ template <int last, FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of
   return {convert<int32_t>(shift_right_zero(sum, 32)) + factor * first, convert<int32_t>(sum)};
 }
 
-/// The windows that a Float32 of any size needs, and one below 2^15.
-inline constexpr int all_windows = 16, near_windows = 1;
-inline constexpr float near_limit = 0x1p15f;
-
-/// The angle of a Float32 >= 0.
-template <int windows, FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_float(X a) {
-  const auto turn = turn_of<windows>(a);
+/// The angle of a Float32 >= near_limit by its fraction of a turn; of NaN and Inf the quarters and r are any.
+template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> far_quarters(X a) {
+  const auto turn = turn_of(a);
   const auto quarters = (turn.high + (1 << 29)) >> 30;
   // The nearest quarter taken off: a fraction of a quarter with 64 bits, its sign, and its magnitude in 12, 12 and 31.
   const auto fraction = (turn.high << 2) | shift_right_zero(turn.low, 30);
@@ -120,10 +120,27 @@ template <int windows, FloatScalar X> [[gnu::always_inline]] inline Quarters<X> 
   const X sum = exact + others;
   const X rest = (exact - sum) + others;
   const auto sign_bit = fraction & std::numeric_limits<int32_t>::min();
-  // Below 1/2 and for NaN the angle itself.
-  const auto large = a >= 0.5;
-  return {select(large, select(a < infinity(a), float_of_bits(bits_of(sum) | sign_bit), quiet_nan(a)), a),
-          select(large, float_of_bits(bits_of(rest) ^ sign_bit), 0), select(large, quarters, 0)};
+  return {float_of_bits(bits_of(sum) | sign_bit), float_of_bits(bits_of(rest) ^ sign_bit), quarters};
+}
+
+/// The angle of a Float32 from 0 to near_limit, after Cody and Waite: pi/2 in three parts of which n is taken off. The
+/// difference from the first is exact, the second comes as a product and what rounding takes from it.
+template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> near_quarters(X a) {
+  const X shift = rounding_shift(a);
+  const X sum = fma(a, lit(a, 0x1.45f306p-1), shift);
+  const X n = sum - shift;
+  constexpr double first = 0x1.921fb6p+0, second = -0x1.777a5cp-25, third = -0x1.ee59dap-50;
+  const X coarse = fma(n, lit(a, -first), a);
+  const X taken = n * second, lost = fma(n, lit(a, second), -taken);
+  const X r = coarse - taken;
+  return {r, fma(n, lit(a, -third), ((coarse - r) - taken) - lost), bits_of(sum)};
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_float(X a) {
+  const auto near = near_quarters(a), far = far_quarters(a);
+  const auto is_near = a < near_limit;
+  return {select(is_near, near.r, select(a < infinity(a), far.r, quiet_nan(a))), select(is_near, near.rest, far.rest),
+          select(is_near, near.quarters, far.quarters)};
 }
 
 /// The angle of a Float64: pi/2 in parts whose products with n are exact below 2^20; beyond, x counts as if changed by
@@ -137,10 +154,14 @@ template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_d
   return {select(below < -0.8, -0.8, below), lit(a, 0), bits_of(sum)};
 }
 
+/// What is known of an angle: nothing, or that its magnitude is below near_limit.
+enum class Angle { any, near };
+
 /// The angle |x|.
-template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of(X x) {
+template <Angle known = Angle::any, FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of(X x) {
   if constexpr (is_double<X>) return quarters_of_double(abs(x));
-  else return quarters_of_float<windows>(abs(x));
+  else if constexpr (known == Angle::near) return near_quarters(abs(x));
+  else return quarters_of_float(abs(x));
 }
 
 }  // namespace rosin::math

@@ -18,13 +18,13 @@ template <FloatScalar X> [[gnu::always_inline]] inline X sin_of_quarters(Quarter
   return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << (8 * int{sizeof(typename X::Element)} - 1)));
 }
 
-/// `windows`: near_windows where |x| < near_limit, with the same bits.
-template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X sin(X x) {
-  return odd(sin_of_quarters(quarters_of<windows>(x), 0), x);
+/// What is `known` of the angle makes it faster; the bits are the same.
+template <Angle known = Angle::any, FloatScalar X> [[gnu::always_inline]] inline X sin(X x) {
+  return odd(sin_of_quarters(quarters_of<known>(x), 0), x);
 }
 
-template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X cos(X x) {
-  return sin_of_quarters(quarters_of<windows>(x), 1);
+template <Angle known = Angle::any, FloatScalar X> [[gnu::always_inline]] inline X cos(X x) {
+  return sin_of_quarters(quarters_of<known>(x), 1);
 }
 
 /// cos(2*pi*x): what x is in turns needs no division by pi.
@@ -43,8 +43,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X quotient(Sum<X> a, Sum<
   return q + (((a.high - top) + a.low) - q * ((b.high - bottom) + b.low)) / bottom;
 }
 
-template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
-  const auto angle = quarters_of<windows>(x);
+template <Angle known = Angle::any, FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
+  const auto angle = quarters_of<known>(x);
   const auto s = sin_kernel(angle.r, angle.rest), c = cos_kernel(angle.r, angle.rest);
   const auto swapped = is_odd(angle.quarters);
   const Sum<X> top = {select(swapped, -c.high, s.high), select(swapped, -c.low, s.low)};
