@@ -30,8 +30,7 @@ Case product(int64_t m, int64_t k, int64_t n) {
 }
 
 Case dense(int64_t in, int64_t out, int64_t batch) {
-  return {{{in, batch}, {out, in}, {out}},
-          [](const Inputs& i) { return rosin::Dense(i[1], i[2], rosin::relu)(i[0]); }};
+  return {{{in, batch}, {out, in}, {out}}, [](const Inputs& i) { return rosin::Dense(i[1], i[2], rosin::relu)(i[0]); }};
 }
 
 Case convolution(const Shape& x, const Shape& w, const rosin::ConvOptions& options = {}) {
@@ -77,8 +76,7 @@ std::map<std::string, Case> elementwise() {
       {"tanh", unary([](const Array& x) { return rosin::tanh(x); })},
       {"x of 2 + x by 1.7", with({1 << 20}, [](const Array& x) { return rosin::pow(2 + x, 1.7); })},
       {"clamp", with({1 << 20}, [](const Array& x) { return rosin::clamp(x, -0.5, 0.5); })},
-      {"where",
-       {{{1 << 20}, {1 << 20}}, [](const Inputs& in) { return rosin::where(in[0] > in[1], in[0], in[1]); }}},
+      {"where", {{{1 << 20}, {1 << 20}}, [](const Inputs& in) { return rosin::where(in[0] > in[1], in[0], in[1]); }}},
       {"add of a row", {{matrix, {1, 1000}}, [](const Inputs& in) { return in[0] + in[1]; }}},
       {"add of a column", {{matrix, {1000}}, [](const Inputs& in) { return in[0] + in[1]; }}},
   };
@@ -110,11 +108,24 @@ std::map<std::string, Case> movements() {
   return {
       {"transpose", with(matrix, [](const Array& x) { return rosin::transpose(x); })},
       {"flip", with(matrix, [](const Array& x) { return rosin::flip(x, 0); })},
-      {"repeat", with({100, 1000}, [](const Array& x) { return rosin::repeat(x, {10, 1}); })},
-      {"join columns", {{matrix, matrix}, [](const Inputs& in) { return rosin::concat({in[0], in[1]}, 0); }}},
-      {"join rows", {{matrix, matrix}, [](const Inputs& in) { return rosin::concat({in[0], in[1]}, 1); }}},
-      {"heads in front",
-       with({64, 8, 128, 16}, [](const Array& x) { return rosin::permute(x, {0, 2, 1, 3}); })},
+      {"repeat", with({100, 1000},
+                      [](const Array& x) {
+                        return rosin::repeat(x, {10, 1});
+                      })},
+      {"join columns",
+       {{matrix, matrix},
+        [](const Inputs& in) {
+          return rosin::concat({in[0], in[1]}, 0);
+        }}},
+      {"join rows",
+       {{matrix, matrix},
+        [](const Inputs& in) {
+          return rosin::concat({in[0], in[1]}, 1);
+        }}},
+      {"heads in front", with({64, 8, 128, 16},
+                              [](const Array& x) {
+                                return rosin::permute(x, {0, 2, 1, 3});
+                              })},
   };
 }
 
@@ -130,12 +141,10 @@ std::map<std::string, Case> products() {
       {"product 512 by 512 by 16", product(512, 512, 16)},
       {"product 512 by 512 by 32", product(512, 512, 32)},
       {"product 1000 by 64 by 1000", product(1000, 64, 1000)},
-      {"batched product 64", {{{64, 64, 96}, {64, 64, 96}}, [](const Inputs& in) {
-                                return rosin::matmul(in[0], in[1]);
-                              }}},
-      {"batched product 128 by 32 by 128", {{{128, 32, 48}, {32, 128, 48}}, [](const Inputs& in) {
-                                              return rosin::matmul(in[0], in[1]);
-                                            }}},
+      {"batched product 64",
+       {{{64, 64, 96}, {64, 64, 96}}, [](const Inputs& in) { return rosin::matmul(in[0], in[1]); }}},
+      {"batched product 128 by 32 by 128",
+       {{{128, 32, 48}, {32, 128, 48}}, [](const Inputs& in) { return rosin::matmul(in[0], in[1]); }}},
       {"dense 784 to 256", dense(784, 256, 128)},
       {"dense 512 to 512", dense(512, 512, 512)},
       {"dense 256 to 10", dense(256, 10, 128)},
@@ -160,21 +169,38 @@ std::map<std::string, Case> convolutions() {
       {"conv of 8 groups", convolution(small, {3, 3, 16, 128}, {.pad = 1, .groups = 8})},
       {"conv dilated", convolution(small, {3, 3, 128, 128}, {.pad = 2, .dilation = 2})},
       {"conv of sequences", convolution({1000, 64, 8}, {9, 64, 64}, {.pad = 4})},
-      {"transposed conv 4x4", {{small, {4, 4, 64, 128}}, [](const Inputs& in) {
-                                 return rosin::conv_transpose(in[0], in[1], {.stride = 2, .pad = 1});
-                               }}},
+      {"transposed conv 4x4",
+       {{small, {4, 4, 64, 128}},
+        [](const Inputs& in) { return rosin::conv_transpose(in[0], in[1], {.stride = 2, .pad = 1}); }}},
   };
 }
 
 std::map<std::string, Case> pools() {
   return {
-      {"maxpool 2x2 of 112", with(large, [](const Array& x) { return rosin::maxpool(x, {2, 2}); })},
-      {"maxpool 3x3 of 112 halved", with(large, [](const Array& x) { return rosin::maxpool(x, {3, 3}, 2, 1); })},
-      {"maxpool 3x3 of 28", with(small, [](const Array& x) { return rosin::maxpool(x, {3, 3}, 1, 1); })},
-      {"meanpool 2x2 of 56", with(middle, [](const Array& x) { return rosin::meanpool(x, {2, 2}); })},
-      {"meanpool of all", with(small, [](const Array& x) { return rosin::adaptive_meanpool(x, {1, 1}); })},
-      {"upsample nearest", with(small, [](const Array& x) { return rosin::Upsample(rosin::UpsampleMode::nearest, {.scale = 2})(x); })},
-      {"upsample bilinear", with(small, [](const Array& x) { return rosin::Upsample(rosin::UpsampleMode::bilinear, {.scale = 2})(x); })},
+      {"maxpool 2x2 of 112", with(large,
+                                  [](const Array& x) {
+                                    return rosin::maxpool(x, {2, 2});
+                                  })},
+      {"maxpool 3x3 of 112 halved", with(large,
+                                         [](const Array& x) {
+                                           return rosin::maxpool(x, {3, 3}, 2, 1);
+                                         })},
+      {"maxpool 3x3 of 28", with(small,
+                                 [](const Array& x) {
+                                   return rosin::maxpool(x, {3, 3}, 1, 1);
+                                 })},
+      {"meanpool 2x2 of 56", with(middle,
+                                  [](const Array& x) {
+                                    return rosin::meanpool(x, {2, 2});
+                                  })},
+      {"meanpool of all", with(small,
+                               [](const Array& x) {
+                                 return rosin::adaptive_meanpool(x, {1, 1});
+                               })},
+      {"upsample nearest",
+       with(small, [](const Array& x) { return rosin::Upsample(rosin::UpsampleMode::nearest, {.scale = 2})(x); })},
+      {"upsample bilinear",
+       with(small, [](const Array& x) { return rosin::Upsample(rosin::UpsampleMode::bilinear, {.scale = 2})(x); })},
   };
 }
 
@@ -218,8 +244,8 @@ std::map<std::string, Case> sequences() {
 /// Every case by its name.
 std::map<std::string, Case> cases() {
   std::map<std::string, Case> all;
-  for (auto part : {elementwise(), reductions(), movements(), products(), convolutions(), pools(), normalisations(),
-                    sequences()}) {
+  for (auto part :
+       {elementwise(), reductions(), movements(), products(), convolutions(), pools(), normalisations(), sequences()}) {
     all.merge(part);
   }
   return all;

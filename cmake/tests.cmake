@@ -114,7 +114,7 @@ endif()
 
 file(GLOB suite_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
 list(APPEND suite_sources ${PROJECT_SOURCE_DIR}/tests/op_table_losses.cpp
-     ${PROJECT_SOURCE_DIR}/tests/op_table_untabled.cpp)
+     ${PROJECT_SOURCE_DIR}/tests/op_table_resample.cpp ${PROJECT_SOURCE_DIR}/tests/op_table_untabled.cpp)
 rosin_inside_tests(suite_tests ${suite_sources})
 if(TARGET suite_tests)
   add_dependencies(suite_tests rosin_plugins)

@@ -28,6 +28,8 @@ const std::vector<OpEntry>& op_table();
 
 /// The rows of losses (op_table_losses.cpp).
 std::vector<OpEntry> loss_entries();
+/// Those of images at other sizes (op_table_resample.cpp).
+std::vector<OpEntry> resample_entries();
 
 /// Functions without an oracle of the op suite (op_table_untabled.cpp): their values follow from their arguments alone,
 /// or from counters, and unit tests state them.

@@ -557,7 +557,7 @@ const std::vector<OpEntry>& op_table() {
     std::vector<OpEntry> all;
     for (const auto& family :
          {arithmetic(), comparisons(), bits(), functions(), complex_functions(), activations(), reductions(),
-          movements(), index_ops(), products_and_windows(), loss_entries(), untabled_entries()}) {
+          movements(), index_ops(), products_and_windows(), loss_entries(), resample_entries(), untabled_entries()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -566,9 +566,9 @@ const std::vector<OpEntry>& op_table() {
 }
 
 const std::vector<std::string>& op_oracle_files() {
-  static const std::vector<std::string> files = {"elementwise.txt", "activations.txt", "complex.txt", "reduce.txt",
-                                                 "movement.txt",    "index.txt",       "matmul.txt",  "conv.txt",
-                                                 "norm.txt",        "loss.txt",        "bits.txt",    "special.txt"};
+  static const std::vector<std::string> files = {
+      "elementwise.txt", "activations.txt", "complex.txt", "reduce.txt", "movement.txt", "index.txt",   "matmul.txt",
+      "conv.txt",        "norm.txt",        "loss.txt",    "bits.txt",   "special.txt",  "resample.txt"};
   return files;
 }
 

@@ -228,6 +228,7 @@ struct LineBlocks {
 std::unique_ptr<Call> prepare_copy(const CallArray& x, const Shape& shape);
 std::unique_ptr<Call> prepare_movement(const CallSpec& spec);
 std::unique_ptr<Call> prepare_gather(const CallSpec& spec);
+std::unique_ptr<Call> prepare_weighed_sums(const CallSpec& spec);
 std::unique_ptr<Call> prepare_scatter(const CallSpec& spec);
 std::unique_ptr<Call> prepare_sort(const CallSpec& spec);
 std::unique_ptr<Call> prepare_scan(const CallSpec& spec);

@@ -167,6 +167,7 @@ std::unique_ptr<Call> prepare_gather(const CallSpec& spec) {
     return std::make_unique<OnehotCall>(spec);
   }
   const auto attributes = spec.attributes.as<GatherAttributes>();
+  if (attributes.along == weighed_sums) return prepare_weighed_sums(spec);
   const int dim = static_cast<int>(attributes.dim);
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     if (attributes.along == 1) return std::make_unique<TakeCall<T>>(spec, dim);

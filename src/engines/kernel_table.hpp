@@ -15,7 +15,8 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
           .copy_rows = &copy_rows<T>,
           .join_rows = &join_rows<T>,
           .filter_plane = &filter_plane<T>,
-          .dot_planes = &dot_planes<T>};
+          .dot_planes = &dot_planes<T>,
+          .weigh_rows = &weigh_rows<T>};
 }
 
 template <class H> constexpr HalfKernels<H> half_kernels() { return {&dots_of_rows<H, float>, &sweep<H>}; }

@@ -172,6 +172,7 @@ template <> struct Vec<double> {
 #include "engines/pool_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/weighed_body.hpp"
 #include "engines/winograd_body.hpp"
 
 #include "engines/kernel_table.hpp"

@@ -14,6 +14,7 @@
 #include "engines/distance_tile.hpp"
 #include "engines/fourier_lines.hpp"
 #include "engines/plane_run.hpp"
+#include "engines/weighed_rows.hpp"
 
 namespace rosin::engines {
 
@@ -111,6 +112,7 @@ template <class T> struct TypedKernels {
   void (*join_rows)(const JoinedRows<T>&);
   void (*filter_plane)(const PlaneRun<T>&);
   void (*dot_planes)(const PlaneDots<T>&);
+  void (*weigh_rows)(const WeighedRows<T>&);
 };
 
 /// Products of halves with sums in float: the larger operand is read as it lies.

@@ -259,6 +259,40 @@ TEST(TileKernels, SweepsAgreeWithTheDefinition) {
   }
 }
 
+/// Rows of all lengths around those of vectors, of up to eleven others, some of which do not count.
+template <class T> void expect_weighed_rows(const TileKernels& kernel) {
+  constexpr int64_t rows = 5, others = 7, taps = 11;
+  std::vector<int32_t> places;
+  std::vector<T> weights = converted<T>(random_values(rows * taps));
+  for (int64_t i = 0; i < rows * taps; ++i) {
+    places.push_back(static_cast<int32_t>(i * i % others));
+    if (i / taps == 3 || i % (i / taps + 2) == 1) weights[static_cast<size_t>(i)] = 0;
+  }
+  for (const int64_t count : {1, 7, 16, 33}) {
+    std::vector<T> from = converted<T>(random_values(others * count)), to(rows * static_cast<size_t>(count) + 1, T(7));
+    std::vector<T> expected = to;
+    for (int64_t j = 0; j < rows; ++j) {
+      for (int64_t i = 0; i < count; ++i) {
+        T sum = T(-0.0);
+        for (int64_t entry = j * taps; entry < (j + 1) * taps; ++entry) {
+          const auto at = static_cast<size_t>(entry);
+          if (weights[at] != 0) sum += weights[at] * from[static_cast<size_t>(places[at] * count + i)];
+        }
+        expected[static_cast<size_t>(j * count + i)] = sum;
+      }
+    }
+    kernel.of<T>().weigh_rows({from.data(), to.data(), count, rows, places.data(), weights.data(), taps});
+    EXPECT_EQ(to, expected) << kernel.name << ' ' << count;
+  }
+}
+
+TEST(TileKernels, WeighedRowsHaveTheBitsOfTheDefinitionInEveryKernel) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    expect_weighed_rows<float>(*kernel);
+    expect_weighed_rows<double>(*kernel);
+  }
+}
+
 TEST(TileKernels, EveryKernelOfThisProcessorAgrees) {
   for (const TileKernels* kernel : kernels_of_this_processor()) {
     for (int64_t rows : {1, 3, 8, 15, 16, 17, 33}) {

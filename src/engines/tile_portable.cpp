@@ -98,6 +98,7 @@ template <class T> struct Vec {
 #include "engines/pool_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/weighed_body.hpp"
 #include "engines/winograd_body.hpp"
 
 #include "engines/kernel_table.hpp"

@@ -64,6 +64,50 @@ void write_along(const CallStep& step, int64_t dim, LaunchList& list) {
   });
 }
 
+/// Writes sums of few elements, each times a weight.
+class WeighedWriting {
+ public:
+  WeighedWriting(const CallStep& step, LaunchList& list)
+      : writer_(step.writer()), how_(step.attributes<WeighedAttributes>()), type_(scalar_type(step.dtype(step.node))),
+        out_(writer_, step, step.node), x_(writer_, step, step.in(0)), places_(writer_, step, step.in(1)),
+        weights_(writer_, step, step.in(2)) {
+    const auto begins = table_begins(how_, step.view(step.node).sizes, step.view(step.in(0)).sizes);
+    for (int d = 0; d < how_.dims; ++d) {
+      begins_.push_back(writer_.number(begins[static_cast<size_t>(d)]));
+      taps_.push_back(writer_.number(how_.taps_of(d)));
+    }
+    const std::vector<Term> sizes = size_terms(writer_, step.layout, step.node);
+    launch_each(list, writer_, step.view(step.node).count(), [&](Term i) {
+      const std::vector<Term> at = writer_.coordinates(i, sizes);
+      out_.store(at, sum(at, at, how_.dims - 1));
+    });
+  }
+
+ private:
+  /// Along dims 0 to d, at places `from` along the dims behind them.
+  Term sum(const std::vector<Term>& at, const std::vector<Term>& from, int d) {
+    if (d < 0) return x_.load(from);
+    const auto number = static_cast<size_t>(d), dim = static_cast<size_t>(how_.dim + d);
+    const Term begin = begins_[number] + at[dim] * taps_[number];
+    const Term total = writer_.variable(writer_.literal(type_, -0.0));
+    writer_.loop(taps_[number], [&](Term tap) {
+      const Term weight = weights_.load(std::vector<Term>{begin + tap});
+      writer_.when(weight != writer_.literal(type_, 0), [&] {
+        std::vector<Term> there = from;
+        there[dim] = writer_.convert(places_.load(std::vector<Term>{begin + tap}), writer_.index_type());
+        writer_.assign(total, total + weight * sum(at, there, d - 1));
+      });
+    });
+    return total;
+  }
+
+  KernelWriter writer_;
+  WeighedAttributes how_;
+  ScalarType type_;
+  Elements out_, x_, places_, weights_;
+  std::vector<Term> begins_, taps_;
+};
+
 // labels -> Bool (classes, sizes of the labels...).
 void write_onehot(const CallStep& step, LaunchList& list) {
   KernelWriter writer = step.writer();
@@ -96,6 +140,10 @@ void write_gather(const Layout& layout, int32_t node, LaunchList& list) {
   const CallStep step(layout, node);
   const bool labels = step.value.operands == 1;
   const auto [dim, along] = labels ? GatherAttributes() : step.attributes<GatherAttributes>();
+  if (along == weighed_sums) {
+    WeighedWriting(step, list);
+    return;
+  }
   if (along == slices_in_range) return write_slices_in_range(step, dim, list);
   list.checks.push_back(node);
   const int64_t classes = labels ? step.attributes<LabelAttributes>().classes : 0;

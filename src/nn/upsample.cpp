@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <vector>
 
-#include <rosin/elementwise.hpp>
-#include <rosin/index.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/resample.hpp>
 
 #include "base/sizes.hpp"
-#include "graph/context.hpp"
-#include "graph/leaf.hpp"
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
+#include "ops/weighed_taps.hpp"
 
 namespace rosin {
 namespace {
@@ -24,36 +22,12 @@ int64_t at(const Extents& extents, int dim) {
   return list[std::min(list.size() - 1, static_cast<size_t>(dim))];
 }
 
-Shape vector_along(int dim, int rank, int64_t size) {
-  int64_t sizes[Shape::max_rank];
-  std::fill_n(sizes, rank, 1);
-  sizes[dim] = size;
-  return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank)));
-}
-
 /// Element i of the result is element floor(i * in / out) of x.
-Array nearest_along(const Array& x, int dim, int64_t out) {
-  const DeviceScope scope(*x.node());
-  const int64_t in = x.size(dim);
-  if (out % in == 0) return repeat(x, out / in, dim);
+std::vector<int64_t> nearest(int64_t in, int64_t out) {
   product_of_sizes("Upsample", {in, out});
-  return gather(x, table(leaf_of<int64_t>({out}, [=](int64_t i) { return i * in / out; })), dim);
-}
-
-/// Element i of the result lies at i * (in - 1) / (out - 1), between two elements of x.
-Array linear_along(const Array& x, int dim, int64_t out) {
-  const DeviceScope scope(*x.node());
-  const int64_t in = x.size(dim);
-  const auto place = [=](int64_t i) {
-    return out > 1 ? static_cast<double>(i) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-  };
-  const auto below = [=](int64_t i) { return std::min(static_cast<int64_t>(place(i)), in - 1); };
-  const auto above = [=](int64_t i) { return std::min(below(i) + 1, in - 1); };
-  const auto part = [=](int64_t i) { return place(i) - static_cast<double>(below(i)); };
-  const Array weight = table(cast(leaf_of<double>(vector_along(dim, x.rank(), out), part), x.dtype()));
-  const Array low = gather(x, table(leaf_of<int64_t>({out}, below)), dim);
-  const Array high = gather(x, table(leaf_of<int64_t>({out}, above)), dim);
-  return low + weight * (high - low);
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < out; ++i) places.push_back(i * in / out);
+  return places;
 }
 
 std::string extents_text(const char* name, const Extents& extents) {
@@ -95,13 +69,16 @@ Array Upsample::operator()(const Array& x) const {
       refuse_input(rosin_show(), "expects " + std::to_string(std::max(wanted, 1)) + " spatial dims", x,
                    "images are (spatial..., channels, batch)");
     }
-    Array y = x;
-    for (int d = 0; d < spatial; ++d) {
-      const int64_t out = size_after(*this, x, d);
-      if (out == 0) continue;
-      y = mode == UpsampleMode::nearest ? nearest_along(y, d, out) : linear_along(y, d, out);
+    std::vector<int64_t> sizes;
+    for (int d = 0; d < spatial; ++d) sizes.push_back(size_after(*this, x, d));
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
+      sizes.insert(sizes.end(), {x.size(-2), x.size(-1)});
+      return reshape(x, sizes);
     }
-    return y;
+    if (mode != UpsampleMode::nearest) return interpolate(x, {.size = Extents(sizes), .align_corners = true});
+    std::vector<std::vector<int64_t>> places;
+    for (int d = 0; d < spatial; ++d) places.push_back(nearest(x.size(d), sizes[static_cast<size_t>(d)]));
+    return picked(x, 0, places);
   });
 }
 

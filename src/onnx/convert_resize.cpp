@@ -2,15 +2,16 @@
 // few elements of the input (taps), whose places and weights are worked out beforehand. Read first: convert.hpp.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
-#include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/resample.hpp>
 
 #include "onnx/convert.hpp"
+#include "ops/weighed_taps.hpp"
 
 namespace rosin::onnx {
 namespace {
@@ -121,15 +122,33 @@ Taps taps_of(const NodeCall& call, const std::string& mode, const std::string& c
   return taps;
 }
 
-Array applied(const Array& x, int dim, const Taps& taps) {
-  Array y;
-  for (size_t k = 0; k < taps.places.size(); ++k) {
-    const auto count = static_cast<int64_t>(taps.places[k].size());
-    Array part = gather(x, worked_out(taps.places[k], {count}), dim);
-    if (!taps.weights.empty()) part = part * along(worked_out(taps.weights[k], {count}, x.dtype()), dim, x.rank());
-    y = y.is_nothing() ? part : y + part;
+WeighedTaps weighed_taps(const Taps& taps, int64_t in) {
+  WeighedTaps made(in);
+  for (size_t i = 0; i < taps.places[0].size(); ++i) {
+    for (size_t k = 0; k < taps.places.size(); ++k) made.add(taps.places[k][i], taps.weights[k][i]);
+    made.end_element();
   }
-  return y;
+  return made;
+}
+
+/// Dims that stand side by side are resized together. Integers are computed in Float32 and cut toward 0.
+Array applied(const Array& x, const std::map<int, Taps>& taps) {
+  Array y = is_float(x.dtype()) ? x : cast(x, Float32);
+  bool takes = true;  // whether all elements are taken as they are
+  for (const auto& [dim, one] : taps) takes = takes && one.weights.empty();
+  if (takes) y = x;
+  for (auto first = taps.begin(); first != taps.end();) {
+    std::vector<std::vector<int64_t>> places;
+    std::vector<WeighedTaps> weights;
+    auto next = first;
+    for (int dim = first->first; next != taps.end() && next->first == dim; ++next, ++dim) {
+      if (takes) places.push_back(next->second.places[0]);
+      else weights.push_back(weighed_taps(next->second, x.size(dim)));
+    }
+    y = takes ? picked(y, first->first, places) : weighed(y, first->first, weights);
+    first = next;
+  }
+  return y.dtype() == x.dtype() ? y : cast(y, x.dtype());
 }
 
 /// What is asked for, by axis of the file.
@@ -157,7 +176,7 @@ void keep_aspect(const NodeCall& call, const Array& x, Request& request) {
 
 Array resized(const NodeCall& call, const Request& request, const std::string& mode, const std::string& coordinates) {
   const Array& x = call[0];
-  Array y = x;
+  std::map<int, Taps> taps;
   Array outside;
   const size_t count = request.axes.size();
   for (size_t i = 0; i < count; ++i) {
@@ -170,12 +189,12 @@ Array resized(const NodeCall& call, const Request& request, const std::string& m
     d.scale = request.scales.empty() ? static_cast<double>(d.out) / in : request.scales[i];
     if (request.roi.size() == 2 * count) d.roi_start = request.roi[i], d.roi_end = request.roi[i + count];
     if (d.in == d.out && d.scale == 1 && coordinates != "tf_crop_and_resize") continue;
-    const Taps taps = taps_of(call, mode, coordinates, d);
-    y = applied(y, dim, taps);
-    if (taps.outside.empty()) continue;
-    const Array here = gt(along(worked_out(taps.outside, {d.out}, Float32), dim, x.rank()), 0);
+    const Taps& along_dim = taps[dim] = taps_of(call, mode, coordinates, d);
+    if (along_dim.outside.empty()) continue;
+    const Array here = gt(along(worked_out(along_dim.outside, {d.out}, Float32), dim, x.rank()), 0);
     outside = outside.is_nothing() ? here : logical_or(outside, here);
   }
+  const Array y = applied(x, taps);
   if (outside.is_nothing()) return y;
   return where(outside, as(call.real("extrapolation_value", 0), y.dtype()), y);
 }

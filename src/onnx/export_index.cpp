@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include <rosin/elementwise.hpp>
+
+#include "graph/gather_form.hpp"
 #include "onnx/exports.hpp"
 
 namespace rosin::onnx {
@@ -43,6 +46,41 @@ std::string transposed(NodeWriting& node, const std::string& x, const std::vecto
 std::string gather_out(NodeWriting& node) {
   if (node.attributes<GatherAttributes>().along != 0) return take_along_out(node);
   return node.add("Gather", {node.in(0), places(node, 1)}, along(node));
+}
+
+/// Along each dim the sum of its taps: elements at the places of each, times their weights.
+std::string weighed_out(NodeWriting& node) {
+  const auto how = node.attributes<WeighedAttributes>();
+  const auto sizes_of = [](const std::vector<Size>& sizes) {
+    std::vector<int64_t> all;
+    for (const Size& size : sizes) all.push_back(size.rest);
+    return all;
+  };
+  const std::vector<int64_t> result = sizes_of(node.sizes()), x = sizes_of(node.operand(0).sizes);
+  const std::vector<int64_t> places = cast(node.operand(1).value, Int64).to_vector<int64_t>();
+  const std::vector<double> weights = cast(node.operand(2).value, Float64).to_vector<double>();
+  const auto begins = table_begins(how, result, x);
+  std::string y = node.in(0);
+  for (int d = 0; d < how.dims; ++d) {
+    const int64_t dim = how.dim + d, taps = how.taps_of(d), count = result[static_cast<size_t>(dim)];
+    std::vector<std::string> parts;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      std::vector<int64_t> at;
+      std::vector<double> of;
+      for (int64_t i = 0; i < count; ++i) {
+        const auto entry = static_cast<size_t>(begins[static_cast<size_t>(d)] + i * taps + tap);
+        at.push_back(places[entry]);
+        of.push_back(weights[entry]);
+      }
+      const auto axis = integer_attribute("axis", axis_of(dim, node.rank()));
+      const std::string part = node.add("Gather", {y, node.file.integers(at)}, {axis});
+      std::vector<int64_t> along(static_cast<size_t>(dim), 1);
+      along.push_back(count);
+      parts.push_back(node.add("Mul", {part, node.file.tensor(cast(Array(of, Shape(along)), node.value().type))}));
+    }
+    y = parts.size() == 1 ? parts[0] : node.add("Sum", parts);
+  }
+  return y;
 }
 
 std::string take_along_out(NodeWriting& node) {

@@ -173,6 +173,7 @@ constexpr Export table[] = {
     {"uniform", uniform_out},
     {"view_as_complex", same_out},
     {"view_as_real", same_out},
+    {"weighed_sums", weighed_out},
     {"where", where_out},
 };
 

@@ -96,7 +96,7 @@ std::string spread_out(NodeWriting& node, const std::string& x, const std::strin
                        const std::vector<int64_t>& size);
 Write matmul_out, conv_out, conv_transpose_out, max_pool_out, mean_pool_out;
 // export_index.cpp
-Write gather_out, take_along_out, scatter_out, add_along_out, onehot_out, always_true;
+Write gather_out, weighed_out, take_along_out, scatter_out, add_along_out, onehot_out, always_true;
 // export_scan.cpp
 Write running_out, running_product_out, running_log_sum_out, recurrence_out;
 // export_sequence.cpp

@@ -78,7 +78,8 @@ inline constexpr float near_limit = 0x1p15f;
 inline constexpr int first_window = 2, last_window = 16;
 
 /// The bits of turn_bits from 8*j + offset on, for the largest j up to `last` with a >= 2^(8*j - 1), which is at least
-/// first_window. Made of changes: of choices among constants compilers make choices among those of 64 bits that they become later.
+/// first_window. Made of changes: of choices among constants compilers make choices among those of 64 bits that they
+/// become later.
 template <int last, int offset, FloatScalar X> [[gnu::always_inline]] inline Bits<X> window(X a) {
   constexpr int64_t bits = turn_bits(8 * last + offset);
   if constexpr (last == first_window) return lit(bits_of(a), bits);
@@ -88,8 +89,8 @@ template <int last, int offset, FloatScalar X> [[gnu::always_inline]] inline Bit
   }
 }
 
-/// The fraction of a turn that a Float32 a >= near_limit is, after Payne and Hanek: a is y * 2^(8*j - 24) with an integer y
-/// below 2^31; of 2^(8*j - 24)/(2*pi) only 96 bits behind the point count.
+/// The fraction of a turn that a Float32 a >= near_limit is, after Payne and Hanek: a is y * 2^(8*j - 24) with an
+/// integer y below 2^31; of 2^(8*j - 24)/(2*pi) only 96 bits behind the point count.
 template <FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of(X a) {
   using Long = typename X::template With<int64_t>;
   const auto bits = bits_of(a);

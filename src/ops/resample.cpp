@@ -1,18 +1,17 @@
-// Interpolation, one spatial dim after the other: a weighted sum of the neighbours of each new element, or where they
-// are a good part of all elements a product with the matrix of the weights; see rosin/resample.hpp.
+// Interpolation: each new element is a weighted sum of neighbours along one spatial dim after the other; see
+// rosin/resample.hpp.
 #include <rosin/resample.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
-#include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
 #include "ops/reduction.hpp"
+#include "ops/weighed_taps.hpp"
 #include "ops/windows.hpp"
 
 namespace rosin {
@@ -33,31 +32,19 @@ double cubic(double x, double a) {
   return t <= 1 ? ((a + 2) * t - (a + 3)) * t * t + 1 : ((t - 5) * t + 8) * a * t - 4 * a;
 }
 
-/// Weights (out, in) of elements, column-major.
-class Weights {
- public:
-  explicit Weights(const Resizing& r) : r_(r), values_(static_cast<size_t>(r.in * r.out)) {}
-
-  void add(int64_t to, int64_t from, double weight) { values_[static_cast<size_t>(from * r_.out + to)] += weight; }
-  Array array() const { return Array(values_, {r_.out, r_.in}); }
-
- private:
-  Resizing r_;
-  std::vector<double> values_;
-};
-
-Weights means(const Resizing& r) {
-  Weights weights(r);
+WeighedTaps means(const Resizing& r) {
+  WeighedTaps taps(r.in);
   for (int64_t i = 0; i < r.out; ++i) {
     const int64_t first = i * r.in / r.out, last = ((i + 1) * r.in + r.out - 1) / r.out;
-    for (int64_t j = first; j < last; ++j) weights.add(i, j, 1.0 / static_cast<double>(last - first));
+    for (int64_t j = first; j < last; ++j) taps.add(j, 1.0 / static_cast<double>(last - first));
+    taps.end_element();
   }
-  return weights;
+  return taps;
 }
 
 /// Kernels as wide as a new element, which add to 1 within the image.
-Weights smoothed(const Resizing& r, bool is_cubic) {
-  Weights weights(r);
+WeighedTaps smoothed(const Resizing& r, bool is_cubic) {
+  WeighedTaps taps(r.in);
   const double width = std::max(r.ratio, 1.0), support = (is_cubic ? 2 : 1) * width;
   for (int64_t i = 0; i < r.out; ++i) {
     const double middle = (static_cast<double>(i) + 0.5) * r.ratio;
@@ -69,93 +56,58 @@ Weights smoothed(const Resizing& r, bool is_cubic) {
     };
     double total = 0;
     for (int64_t j = first; j < last; ++j) total += weight(j);
-    for (int64_t j = first; j < last; ++j) weights.add(i, j, weight(j) / total);
+    for (int64_t j = first; j < last; ++j) taps.add(j, weight(j) / total);
+    taps.end_element();
   }
-  return weights;
+  return taps;
 }
 
-/// One neighbour of each new element, and what it counts.
-struct Neighbours {
-  std::vector<int32_t> places;
-  std::vector<double> weights;
-};
-
 /// The two or four neighbours; elements outside are those at the border.
-std::vector<Neighbours> neighbours_of(const Resizing& r, bool is_cubic, bool align_corners) {
-  std::vector<Neighbours> all(is_cubic ? 4 : 2);
+WeighedTaps neighbours_of(const Resizing& r, bool is_cubic, bool align_corners) {
+  WeighedTaps taps(r.in);
   const double corners = r.out > 1 ? static_cast<double>(r.in - 1) / static_cast<double>(r.out - 1) : 0;
   for (int64_t i = 0; i < r.out; ++i) {
     const auto place = static_cast<double>(i);
     double at = align_corners ? place * corners : (place + 0.5) * r.ratio - 0.5;
     if (!is_cubic) at = std::max(at, 0.0);
-    int64_t j = static_cast<int64_t>(std::floor(at)) - (is_cubic ? 1 : 0);
-    for (Neighbours& one : all) {
+    const int64_t first = static_cast<int64_t>(std::floor(at)) - (is_cubic ? 1 : 0);
+    for (int64_t j = first; j < first + (is_cubic ? 4 : 2); ++j) {
       const double distance = static_cast<double>(j) - at;
-      one.places.push_back(static_cast<int32_t>(std::clamp<int64_t>(j++, 0, r.in - 1)));
-      one.weights.push_back(is_cubic ? cubic(distance, -0.75) : triangle(distance));
+      taps.add(j, is_cubic ? cubic(distance, -0.75) : triangle(distance));
     }
+    taps.end_element();
   }
-  return all;
+  return taps;
 }
 
-Weights weights_of(const std::vector<Neighbours>& all, const Resizing& r) {
-  Weights weights(r);
-  for (const Neighbours& one : all) {
-    for (size_t i = 0; i < one.places.size(); ++i) weights.add(static_cast<int64_t>(i), one.places[i], one.weights[i]);
-  }
-  return weights;
-}
-
-/// y with dim d replaced by sums of neighbours.
-Array mixed(const std::vector<Neighbours>& all, const Array& x, int d) {
-  const auto out = static_cast<int64_t>(all[0].places.size());
-  const Shape along = with_size(Shape(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1)), d, out);
-  Array sum;
-  for (const Neighbours& one : all) {
-    const Array weights = table(cast(Array(one.weights, along), x.dtype()));
-    const Array part = gather(x, table(Array(one.places, {out})), d) * weights;
-    sum = &one == &all[0] ? part : sum + part;
-  }
-  return sum;
-}
-
-/// y with dim d replaced by products with the rows of w (out, in).
-Array multiplied(const Array& w, const Array& x, int d) {
-  std::vector<int> order(static_cast<size_t>(x.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[0], order[static_cast<size_t>(d)]);
-  const Array lines = permute(x, order);
-  const Array product = matmul(w, reshape(lines, {lines.size(0), -1}));
-  return permute(reshape(product, with_size(lines.shape(), 0, w.size(0))), order);
-}
-
-/// y with dim d at another size. Measured on the CPU: a neighbour takes as long as 16 elements of a product.
-Array resized(const Array& x, const Resizing& r, const InterpolateOptions& options, int d) {
-  constexpr int64_t elements_per_neighbour = 16;
+WeighedTaps taps_of(const Resizing& r, const InterpolateOptions& options) {
   const bool is_cubic = options.mode == Interpolation::cubic;
-  const auto by_matrix = [&](const Weights& weights) {
-    return multiplied(table(cast(weights.array(), x.dtype())), x, d);
-  };
-  if (options.mode == Interpolation::area) return by_matrix(means(r));
-  if (options.antialias) return by_matrix(smoothed(r, is_cubic));
-  const std::vector<Neighbours> neighbours = neighbours_of(r, is_cubic, options.align_corners);
-  if (r.in > elements_per_neighbour * static_cast<int64_t>(neighbours.size())) return mixed(neighbours, x, d);
-  return by_matrix(weights_of(neighbours, r));
+  if (options.mode == Interpolation::area) return means(r);
+  return options.antialias ? smoothed(r, is_cubic) : neighbours_of(r, is_cubic, options.align_corners);
+}
+
+/// x with its dims made by `make` (what each is made of), as many at once as change side by side.
+template <class Part, class Make, class Apply>
+Array resized(const Array& x, const std::vector<Resizing>& dims, Make make, Apply apply) {
+  const auto changes = [&](size_t d) { return dims[d].in != dims[d].out || dims[d].ratio != 1; };
+  Array y = x;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    std::vector<Part> parts;
+    const auto first = static_cast<int>(d);
+    for (; d < dims.size() && changes(d); ++d) parts.push_back(make(dims[d]));
+    if (!parts.empty()) y = apply(y, first, parts);
+  }
+  return y;
 }
 
 /// `within`: the point of a new element that counts, 0 its beginning, 1/2 its middle.
-Array nearest(const Array& x, const Resizing& r, int d, double within) {
-  std::vector<int32_t> places;
+std::vector<int64_t> nearest(const Resizing& r, double within) {
+  std::vector<int64_t> places;
   for (int64_t i = 0; i < r.out; ++i) {
     const auto at = static_cast<int64_t>(std::floor((static_cast<double>(i) + within) * r.ratio));
-    places.push_back(static_cast<int32_t>(std::min(at, r.in - 1)));
+    places.push_back(std::min(at, r.in - 1));
   }
-  const int64_t times = r.in > 0 && r.out % r.in == 0 ? r.out / r.in : 0;
-  bool repeats = times > 0;
-  for (int64_t i = 0; repeats && i < r.out; ++i) repeats = places[static_cast<size_t>(i)] == i / times;
-  if (repeats) return repeat(x, times, d);
-  const DeviceScope scope(*x.node());
-  return gather(x, table(Array(places, {r.out})), d);
+  return places;
 }
 
 [[noreturn]] void refuse_option(std::string_view rule, const std::string& came, std::string_view cure) {
@@ -197,20 +149,16 @@ void check_options(const InterpolateOptions& options, int spatial) {
 Array interpolate(const Array& x, const InterpolateOptions& options) {
   const int spatial = spatial_dims("interpolate", x);
   check_options(options, spatial);
+  std::vector<Resizing> dims;
+  for (int d = 0; d < spatial; ++d) dims.push_back(resizing_of(x, options, d, spatial));
   const bool exact = options.mode == Interpolation::nearest_exact;
-  const bool whole = exact || options.mode == Interpolation::nearest;
-  Array y = whole ? x : wide(is_float(x.dtype()) ? x : cast(x, Float32));
-  for (int d = 0; d < spatial; ++d) {
-    const Resizing r = resizing_of(x, options, d, spatial);
-    if (r.in == r.out && r.ratio == 1) continue;
-    if (whole) {
-      y = nearest(y, r, d, exact ? 0.5 : 0);
-      continue;
-    }
-    const DeviceScope scope(*x.node());
-    y = resized(y, r, options, d);
+  if (exact || options.mode == Interpolation::nearest) {
+    return resized<std::vector<int64_t>>(
+        x, dims, [&](const Resizing& r) { return nearest(r, exact ? 0.5 : 0); }, picked);
   }
-  return whole ? y : narrow(y, x);
+  return resized<WeighedTaps>(
+      is_float(x.dtype()) ? x : cast(x, Float32), dims, [&](const Resizing& r) { return taps_of(r, options); },
+      weighed);
 }
 
 }  // namespace rosin

@@ -78,6 +78,11 @@ void check_grid(const Array& x, const Array& grid, int spatial, Interpolation mo
   if (mode == Interpolation::area || mode == Interpolation::nearest_exact) {
     refuse(ErrorKind::argument, "grid_sample", "the mode is nearest, linear or cubic", "another one", "use linear");
   }
+  for (const Array* one : {&x, &grid}) {
+    if (!is_complex(one->dtype())) continue;
+    refuse(ErrorKind::dtype, "grid_sample", "images and points are real", to_string(one->dtype()),
+           "sample the two parts, real(z) and imag(z)");
+  }
   if (grid.rank() == x.rank() && grid.size(0) == spatial && grid.size(grid.rank() - 1) == x.size(spatial + 1)) return;
   refuse(ErrorKind::shape, "grid_sample", "the grid is (d, sizes..., batch) for x (d spatial dims, channels, batch)",
          to_string(grid.shape()) + " and " + to_string(x.shape()), "make it with affine_grid");

@@ -1,76 +1,23 @@
-// Interpolation, windows and grids against PyTorch (tests/oracles/resample.txt), second gradients, and what they say to
-// wrong input.
+// Interpolation, windows and grids: second gradients, types, and what they say to wrong input. The op suite compares
+// them with PyTorch (tests/oracles/resample.txt).
 #include <gtest/gtest.h>
 
-#include <sstream>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include <rosin/approx.hpp>
 #include <rosin/create.hpp>
+#include <rosin/index.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/random.hpp>
 #include <rosin/resample.hpp>
 
 #include "../tests/layer_testing.hpp"
-#include "../tests/op_oracles.hpp"
 
 namespace rosin {
 namespace {
-
-using oracles::extents_of;
-using oracles::is_set;
-using oracles::OracleCase;
-using Inputs = std::vector<Array>;
-
-std::vector<double> numbers(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<double> values;
-  for (std::string part; std::getline(in, part, ',');) values.push_back(std::stod(part));
-  return values;
-}
-
-Inputs interpolated(const OracleCase& e, const Inputs& x) {
-  const std::string& mode = e.attributes.at("mode");
-  InterpolateOptions options{.mode = mode == "nearest"  ? Interpolation::nearest
-                                     : mode == "linear" ? Interpolation::linear
-                                     : mode == "cubic"  ? Interpolation::cubic
-                                                        : Interpolation::area,
-                             .align_corners = is_set(e, "align"),
-                             .antialias = is_set(e, "antialias")};
-  if (e.has("size")) options.size = extents_of(e, "size");
-  else options.scale = numbers(e.attributes.at("scale"));
-  return {interpolate(x[0], options)};
-}
-
-UnfoldOptions unfolding(const OracleCase& e) {
-  return {extents_of(e, "stride"), extents_of(e, "pad"), extents_of(e, "dilation")};
-}
-
-Inputs sampled(const OracleCase& e, const Inputs& x) {
-  const std::string& border = e.attributes.at("border");
-  const GridSampleOptions options{
-      .mode = e.attributes.at("mode") == "nearest" ? Interpolation::nearest : Interpolation::linear,
-      .border = border == "zeros"    ? GridBorder::zeros
-                : border == "border" ? GridBorder::border
-                                     : GridBorder::reflection,
-      .align_corners = is_set(e, "align")};
-  return {grid_sample(x[0], x[1], options)};
-}
-
-TEST(Resample, AgreesWithTheOracles) {
-  oracles::run_oracles(
-      "resample.txt",
-      {{"interpolate", interpolated},
-       {"unfold", [](const OracleCase& e,
-                     const Inputs& x) { return Inputs{unfold(x[0], extents_of(e, "window"), unfolding(e))}; }},
-       {"fold",
-        [](const OracleCase& e, const Inputs& x) {
-          return Inputs{fold(x[0], extents_of(e, "size"), extents_of(e, "window"), unfolding(e))};
-        }},
-       {"affine_grid",
-        [](const OracleCase& e, const Inputs& x) {
-          return Inputs{affine_grid(x[0], extents_of(e, "size"), is_set(e, "align"))};
-        }},
-       {"grid_sample", sampled}});
-}
 
 TEST(Resample, SecondGradientsAgreeWithDifferences) {
   const Array x = reshape(cos(arange(0.0, 24.0, 1.0, Float64)), {4, 3, 2, 1});
@@ -131,6 +78,54 @@ TEST(Resample, PointsOfLargeImagesAreFoundInEveryType) {
   const GridSampleOptions exactly{.mode = Interpolation::nearest, .align_corners = true};
   EXPECT_EQ(grid_sample(pixels, corner, exactly).item(), (n * n - 1) % 251);
   EXPECT_EQ(grid_sample(pixels, back, exactly).item(), (n * n - 2) % 251);
+}
+
+TEST(Resample, ElementsThatAreTakenAsTheyAreKeepTheirBits) {
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  const Array special =
+      expand(reshape(Array({-0.0f, infinite, std::nanf("1"), 1e-42f, -3.0f}, {5}), {5, 1, 1, 1}), {5, 3, 70, 2});
+  const Array y = interpolate(special, {.size = {7, 4}, .mode = Interpolation::nearest});
+  const Array columns = gather(special, Array({0, 0, 1, 2, 2, 3, 4}, {7}), 0);
+  const Array wanted = gather(columns, Array({0, 0, 1, 2}, {4}), 1);
+  const std::vector<float> found = y.to_vector(), expected = wanted.to_vector();
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(found[i]), std::bit_cast<uint32_t>(expected[i])) << i;
+  }
+  // Corners at corners: these elements have no part in each other.
+  const Array line({infinite, 1.0f, std::nanf(""), 2.0f}, {4, 1, 1});
+  const std::vector<float> same = interpolate(line, {.size = 4, .align_corners = true}).to_vector();
+  EXPECT_EQ(same[1], 1);
+  const std::vector<float> twice = interpolate(line, {.size = 7, .align_corners = true}).to_vector();
+  EXPECT_EQ(twice[2], 1);
+  EXPECT_EQ(twice[6], 2);
+  EXPECT_TRUE(std::isnan(twice[3]) && std::isinf(twice[1]));
+}
+
+TEST(Resample, ManyPlanesInFloat32AgreeWithFloat64) {
+  Rng rng(7);
+  const auto agrees = [&](const Shape& shape, const InterpolateOptions& options) {
+    const Array x = randn(rng, shape), exact = cast(x, Float64);
+    const auto weighed_sum = [&](const Array& a) { return layer_testing::weighed(interpolate(a, options)); };
+    EXPECT_TRUE(
+        allclose(cast(interpolate(x, options), Float64), interpolate(exact, options), {.rtol = 1e-5, .atol = 1e-5}));
+    EXPECT_TRUE(
+        allclose(cast(gradient(weighed_sum, x), Float64), gradient(weighed_sum, exact), {.rtol = 1e-4, .atol = 1e-4}));
+  };
+  for (const Interpolation mode : {Interpolation::linear, Interpolation::cubic, Interpolation::area}) {
+    agrees({13, 9, 67, 3}, {.size = {29, 5}, .mode = mode});
+    agrees({200, 3, 2, 1}, {.size = {77, 3}, .mode = mode});
+    agrees({4, 150, 5, 2}, {.size = {4, 301}, .mode = mode});
+    agrees({5, 4, 3, 33, 2}, {.size = {9, 4, 7}, .mode = mode});
+    agrees({3001, 2, 1}, {.size = 17, .mode = mode});
+  }
+}
+
+TEST(Resample, NothingAndOneElement) {
+  const InterpolateOptions linear{.size = {6, 5}};
+  EXPECT_EQ(interpolate(zeros({3, 2, 4, 0}), linear).shape(), (Shape{6, 5, 4, 0}));
+  EXPECT_EQ(interpolate(full({1, 1, 2, 1}, 3.0f), linear).to_vector(), std::vector<float>(60, 3.0f));
+  EXPECT_EQ(interpolate(full({4, 3, 1, 1}, 3.0f), {.size = 1}).to_vector(), std::vector<float>{3.0f});
 }
 
 TEST(Resample, HalvesAndMessages) {

@@ -1,0 +1,138 @@
+// Weighed sums along up to three neighbouring dims, one after the other. A chunk has some of what stands behind these
+// dims; where little stands before the first of them, rows along it are turned, so that neighbours in memory are
+// computed alike. Read first: graph/gather_form.hpp, engines/weighed_rows.hpp.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "base/strided_copy.hpp"
+#include "cpu/dispatch.hpp"
+#include "engines/tile_kernel.hpp"
+#include "graph/gather_form.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+/// How many rows of `length` elements are turned together: lines of Float32, as many as a cache holds well.
+constexpr int64_t rows_to_turn(int64_t length) {
+  constexpr int64_t line = 16, most_lines = 8, elements = 1 << 13;
+  return line * std::clamp<int64_t>(elements / (line * std::max<int64_t>(length, 1)), 1, most_lines);
+}
+
+/// Along one dim: `inner` elements stand side by side, `outer` times `from` rows of them become as many times `to`.
+struct Pass {
+  int64_t inner = 1, from = 1, to = 1, outer = 1;
+  int64_t table = 0, taps = 1;  // where its table begins, entries for each row
+};
+
+/// Rows (length, rows) side by side: (rows, length), or the way back.
+BlockCopy turning(int64_t length, int64_t rows, size_t width, bool back) {
+  StridedCopy copy{.rank = 2, .sizes = {length, rows}, .target = {rows, 1}, .source = {1, length}};
+  if (!back) return {copy, width, 1, 0};
+  std::swap(copy.target, copy.source);
+  return {copy, width, 0, 1};
+}
+
+void run_all(const BlockCopy& copy, void* to, const void* from) {
+  for (int64_t chunk = 0; chunk < copy.chunks(); ++chunk) copy.run(chunk, to, from);
+}
+
+/// The copies of so many rows around a pass.
+struct Turning {
+  BlockCopy there, back;
+  Turning(const Pass& pass, int64_t rows, size_t width)
+      : there(turning(pass.inner * pass.from, rows, width, false)),
+        back(turning(pass.inner * pass.to, rows, width, true)) {}
+};
+
+template <class T> class WeighedCall final : public Call {
+ public:
+  explicit WeighedCall(const CallSpec& spec) : kernels_(engines::tile_kernels().of<T>()) {
+    const auto how = spec.attributes.as<WeighedAttributes>();
+    const Shape &x = spec.operands[0].shape, &y = spec.result.shape;
+    const auto begins = table_begins(how, y, x);
+    const int first = static_cast<int>(how.dim), end = first + how.dims;
+    int64_t inner = lines_of(x, first).inner, outer = 1;
+    for (int d = first; d < end; ++d) outer *= x[d];
+    in_ = inner * outer;
+    for (int d = first; d < end; ++d) {
+      outer /= std::max<int64_t>(x[d], 1);
+      passes_[static_cast<size_t>(count_++)] = {
+          inner, x[d], y[d], outer, begins[static_cast<size_t>(d - first)], how.taps_of(d - first)};
+      inner *= y[d];
+      most_ = std::max(most_, inner * outer);
+    }
+    out_ = inner;
+    items_ = Pieces::of(lines_of(x, end - 1).outer, std::max(in_, most_), work);
+  }
+
+  int64_t chunks() const override { return out_ == 0 ? 0 : items_.count(); }
+
+  void run(int64_t chunk, const CallData& data) override {
+    const int64_t begin = items_.first(chunk), items = items_.last(chunk) - begin;
+    const auto between = count_ > 1 ? std::make_unique_for_overwrite<T[]>(static_cast<size_t>(2 * items * most_))
+                                    : std::unique_ptr<T[]>();
+    const T* from = static_cast<const T*>(data.operands[0]) + begin * in_;
+    for (int i = 0; i < count_; ++i) {
+      T* const to =
+          i + 1 == count_ ? static_cast<T*>(data.result) + begin * out_ : between.get() + (i % 2) * items * most_;
+      run_pass(passes_[static_cast<size_t>(i)], items, from, to, data);
+      from = to;
+    }
+  }
+
+ private:
+  static constexpr int64_t work = 1 << 13, least_inner = 8;
+
+  engines::WeighedRows<T> rows_of(const Pass& pass, const T* from, T* to, const CallData& data) const {
+    return {.from = from,
+            .to = to,
+            .count = pass.inner,
+            .rows = pass.to,
+            .places = static_cast<const int32_t*>(data.operands[1]) + pass.table,
+            .weights = static_cast<const T*>(data.operands[2]) + pass.table,
+            .taps = pass.taps};
+  }
+
+  void run_pass(const Pass& pass, int64_t items, const T* from, T* to, const CallData& data) const {
+    const int64_t outer = pass.outer * items, in = pass.inner * pass.from, out = pass.inner * pass.to;
+    if (pass.inner < least_inner && outer > 1) return run_turned(pass, outer, from, to, data);
+    for (int64_t i = 0; i < outer; ++i) kernels_.weigh_rows(rows_of(pass, from + i * in, to + i * out, data));
+  }
+
+  void run_turned(const Pass& pass, int64_t outer, const T* from, T* to, const CallData& data) const {
+    const int64_t in = pass.inner * pass.from, out = pass.inner * pass.to;
+    const int64_t turned_rows = rows_to_turn(in + out), rest = outer % turned_rows;
+    const auto turned = std::make_unique_for_overwrite<T[]>(static_cast<size_t>((in + out) * turned_rows));
+    T* const made = turned.get() + in * turned_rows;
+    const auto run_rows = [&](const Turning& turning, int64_t rows, int64_t at) {
+      run_all(turning.there, turned.get(), from + at * in);
+      auto run = rows_of(pass, turned.get(), made, data);
+      run.count *= rows;
+      kernels_.weigh_rows(run);
+      run_all(turning.back, to + at * out, made);
+    };
+    if (outer >= turned_rows) {
+      const Turning whole(pass, turned_rows, sizeof(T));
+      for (int64_t i = 0; i + turned_rows <= outer; i += turned_rows) run_rows(whole, turned_rows, i);
+    }
+    if (rest > 0) run_rows(Turning(pass, rest, sizeof(T)), rest, outer - rest);
+  }
+
+  const engines::TypedKernels<T>& kernels_;
+  std::array<Pass, WeighedAttributes::most_dims> passes_{};
+  int count_ = 0;
+  int64_t in_ = 0, out_ = 0, most_ = 0;  // elements of an item before, behind and between the passes
+  Pieces items_;
+};
+
+}  // namespace
+
+std::unique_ptr<Call> prepare_weighed_sums(const CallSpec& spec) {
+  if (spec.result.type == Float64) return std::make_unique<WeighedCall<double>>(spec);
+  if (spec.result.type == Float32) return std::make_unique<WeighedCall<float>>(spec);
+  refuse_type(spec.op->name, spec.result.type);
+}
+
+}  // namespace rosin::cpu
