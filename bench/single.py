@@ -46,84 +46,106 @@ def labels(high, count):
     return torch.randint(0, high, (count,))
 
 
-def cases():
-    """{name: (shapes of the inputs, row-major; what is computed of them)}"""
+def elementwise():
     unary = {"abs": torch.abs, "atan": torch.atan, "cos": torch.cos, "erf": torch.erf, "exp": torch.exp,
              "expm1": torch.expm1, "gelu": lambda x: F.gelu(x, approximate="tanh"),
              "log of 2 + x": lambda x: torch.log(2 + x), "log1p of 2 + x": lambda x: torch.log1p(2 + x),
              "relu": torch.relu, "sigmoid": torch.sigmoid, "sin": torch.sin, "softplus": F.softplus,
              "sqrt of 2 + x": lambda x: torch.sqrt(2 + x), "swish": F.silu, "tan": torch.tan, "tanh": torch.tanh,
              "x of 2 + x by 1.7": lambda x: torch.pow(2 + x, 1.7), "clamp": lambda x: torch.clamp(x, -0.5, 0.5)}
-    of_matrix = {"sum": torch.sum, "sum of columns": lambda x: x.sum(1), "sum of rows": lambda x: x.sum(0),
-                 "mean of columns": lambda x: x.mean(1), "largest of columns": lambda x: x.max(1).values,
-                 "product of columns": lambda x: x.prod(1), "variance of columns": lambda x: x.var(1),
-                 "norm": lambda x: x.norm(), "norm of columns": lambda x: x.norm(dim=1),
-                 "logsumexp of columns": lambda x: x.logsumexp(1), "softmax of columns": lambda x: x.softmax(1),
-                 "softmax of rows": lambda x: x.softmax(0), "logsoftmax of columns": lambda x: x.log_softmax(1),
-                 "cumsum of columns": lambda x: x.cumsum(1), "cumsum of rows": lambda x: x.cumsum(0),
-                 "cumprod of columns": lambda x: x.cumprod(1), "sort of columns": lambda x: x.sort(1).values,
-                 "transpose": lambda x: x.t().contiguous(), "flip": lambda x: x.flip(1)}
-    half, one = {"stride": 2, "padding": 1}, {"padding": 1}
-    texts = [(4, 256, 512)] * 3
+    return {**{name: (ELEMENTS, function) for name, function in unary.items()},
+            "add": (ELEMENTS * 2, torch.add), "divide": (ELEMENTS * 2, torch.divide),
+            "where": (ELEMENTS * 2, lambda x, y: torch.where(x > y, x, y)),
+            "add of a row": ([MATRIX, (1000, 1)], torch.add), "add of a column": ([MATRIX, (1000,)], torch.add)}
 
+
+def of_matrices():
+    one = {"sum": torch.sum, "sum of columns": lambda x: x.sum(1), "sum of rows": lambda x: x.sum(0),
+           "mean of columns": lambda x: x.mean(1), "largest of columns": lambda x: x.max(1).values,
+           "product of columns": lambda x: x.prod(1), "variance of columns": lambda x: x.var(1),
+           "norm": lambda x: x.norm(), "norm of columns": lambda x: x.norm(dim=1),
+           "logsumexp of columns": lambda x: x.logsumexp(1), "softmax of columns": lambda x: x.softmax(1),
+           "softmax of rows": lambda x: x.softmax(0), "logsoftmax of columns": lambda x: x.log_softmax(1),
+           "cumsum of columns": lambda x: x.cumsum(1), "cumsum of rows": lambda x: x.cumsum(0),
+           "cumprod of columns": lambda x: x.cumprod(1), "sort of columns": lambda x: x.sort(1).values,
+           "transpose": lambda x: x.t().contiguous(), "flip": lambda x: x.flip(1)}
+    return {**{name: ([MATRIX], function) for name, function in one.items()},
+            "repeat": ([(1000, 100)], lambda x: x.repeat(1, 10)),
+            "join columns": ([MATRIX, MATRIX], lambda x, y: torch.cat([x, y], 1)),
+            "join rows": ([MATRIX, MATRIX], lambda x, y: torch.cat([x, y], 0)),
+            "heads in front": ([(16, 128, 8, 64)], lambda x: x.transpose(1, 2).contiguous())}
+
+
+def products():
+    return {**{f"product {n}": product(n, n, n) for n in (64, 128, 256, 512, 1024)},
+            **{"product %d by %d by %d" % sizes: product(*sizes)
+               for sizes in ((100, 100, 100), (1000, 1000, 1), (512, 512, 16), (512, 512, 32), (1000, 64, 1000))},
+            "batched product 64": ([(96, 64, 64)] * 2, lambda a, b: b @ a),
+            "batched product 128 by 32 by 128": ([(48, 32, 128), (48, 128, 32)], lambda a, b: b @ a),
+            **{"dense %d to %d" % sizes[:2]: dense(*sizes)
+               for sizes in ((784, 256, 128), (512, 512, 512), (256, 10, 128), (768, 3072, 128))}}
+
+
+def convolutions():
+    half, one = {"stride": 2, "padding": 1}, {"padding": 1}
+    return {"conv 7x7 of 3": conv((4, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3),
+            "conv 3x3 of 3": conv((64, 3, 32, 32), (32, 3, 3, 3), **one),
+            "conv 5x5 of 1": conv((128, 1, 28, 28), (6, 1, 5, 5)),
+            "conv 3x3 of 56": conv(MIDDLE, (64, 64, 3, 3), **one),
+            "conv 3x3 of 28": conv(SMALL, (128, 128, 3, 3), **one),
+            "conv 3x3 of 14": conv(TINY, (256, 256, 3, 3), **one),
+            "conv 3x3 of 28 halved": conv(SMALL, (256, 128, 3, 3), **half),
+            "conv 1x1 of 56": conv(MIDDLE, (256, 64, 1, 1)),
+            "conv 1x1 of 14": conv(TINY, (512, 256, 1, 1)),
+            "conv depthwise 3x3 of 56": conv(MIDDLE, (64, 1, 3, 3), padding=1, groups=64),
+            "conv depthwise 7x7 of 14": conv(TINY, (256, 1, 7, 7), padding=3, groups=256),
+            "conv of 8 groups": conv(SMALL, (128, 16, 3, 3), padding=1, groups=8),
+            "conv dilated": conv(SMALL, (128, 128, 3, 3), padding=2, dilation=2),
+            "conv of sequences": ([(8, 64, 1000), (64, 64, 9)], lambda x, w: F.conv1d(x, w, padding=4)),
+            "transposed conv 4x4": ([SMALL, (128, 64, 4, 4)], lambda x, w: F.conv_transpose2d(x, w, **half))}
+
+
+def pools():
+    def enlarged(x):
+        return F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+
+    return {"maxpool 2x2 of 112": ([LARGE], lambda x: F.max_pool2d(x, 2)),
+            "maxpool 3x3 of 112 halved": ([LARGE], lambda x: F.max_pool2d(x, 3, 2, 1)),
+            "maxpool 3x3 of 28": ([SMALL], lambda x: F.max_pool2d(x, 3, 1, 1)),
+            "meanpool 2x2 of 56": ([MIDDLE], lambda x: F.avg_pool2d(x, 2)),
+            "meanpool of all": ([SMALL], lambda x: F.adaptive_avg_pool2d(x, 1)),
+            "upsample nearest": ([SMALL], lambda x: F.interpolate(x, scale_factor=2)),
+            "upsample bilinear": ([SMALL], enlarged)}
+
+
+def normalisations():
+    return {**{f"batchnorm of {name}": normalised(shape, batch_norm)
+               for name, shape in (("56", MIDDLE), ("14", TINY), ("features", (1024, 256)))},
+            "groupnorm of 56": normalised(MIDDLE, lambda x, w, b: F.group_norm(x, 8, w, b)),
+            "groupnorm of 14": normalised(TINY, lambda x, w, b: F.group_norm(x, 32, w, b)),
+            "instancenorm of 56": normalised(MIDDLE, lambda x, w, b: F.instance_norm(x, weight=w, bias=b)),
+            "layernorm of 768": normalised((1024, 768), lambda x, w, b: F.layer_norm(x, w.shape, w, b)),
+            "layernorm of 128": normalised((4096, 128), lambda x, w, b: F.layer_norm(x, w.shape, w, b))}
+
+
+def sequences():
     def attention(causal):
         def attend(q, k, v):
             q, k, v = (part.view(4, 256, 8, 64).transpose(1, 2) for part in (q, k, v))
             return F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2).reshape(4, 256, 512)
-        return texts, attend
+        return [(4, 256, 512)] * 3, attend
 
     classes, words = labels(1000, 512), labels(5000, 4096)
-    return {
-        **{name: (ELEMENTS, function) for name, function in unary.items()},
-        **{name: ([MATRIX], function) for name, function in of_matrix.items()},
-        "add": (ELEMENTS * 2, torch.add), "divide": (ELEMENTS * 2, torch.divide),
-        "where": (ELEMENTS * 2, lambda x, y: torch.where(x > y, x, y)),
-        "add of a row": ([MATRIX, (1000, 1)], torch.add), "add of a column": ([MATRIX, (1000,)], torch.add),
-        "repeat": ([(1000, 100)], lambda x: x.repeat(1, 10)),
-        "join columns": ([MATRIX, MATRIX], lambda x, y: torch.cat([x, y], 1)),
-        "join rows": ([MATRIX, MATRIX], lambda x, y: torch.cat([x, y], 0)),
-        "heads in front": ([(16, 128, 8, 64)], lambda x: x.transpose(1, 2).contiguous()),
-        **{f"product {n}": product(n, n, n) for n in (64, 128, 256, 512, 1024)},
-        **{"product %d by %d by %d" % sizes: product(*sizes)
-           for sizes in ((100, 100, 100), (1000, 1000, 1), (512, 512, 16), (512, 512, 32), (1000, 64, 1000))},
-        "batched product 64": ([(96, 64, 64)] * 2, lambda a, b: b @ a),
-        "batched product 128 by 32 by 128": ([(48, 32, 128), (48, 128, 32)], lambda a, b: b @ a),
-        **{"dense %d to %d" % sizes[:2]: dense(*sizes)
-           for sizes in ((784, 256, 128), (512, 512, 512), (256, 10, 128), (768, 3072, 128))},
-        "conv 7x7 of 3": conv((4, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3),
-        "conv 3x3 of 3": conv((64, 3, 32, 32), (32, 3, 3, 3), **one),
-        "conv 5x5 of 1": conv((128, 1, 28, 28), (6, 1, 5, 5)),
-        "conv 3x3 of 56": conv(MIDDLE, (64, 64, 3, 3), **one),
-        "conv 3x3 of 28": conv(SMALL, (128, 128, 3, 3), **one),
-        "conv 3x3 of 14": conv(TINY, (256, 256, 3, 3), **one),
-        "conv 3x3 of 28 halved": conv(SMALL, (256, 128, 3, 3), **half),
-        "conv 1x1 of 56": conv(MIDDLE, (256, 64, 1, 1)),
-        "conv 1x1 of 14": conv(TINY, (512, 256, 1, 1)),
-        "conv depthwise 3x3 of 56": conv(MIDDLE, (64, 1, 3, 3), padding=1, groups=64),
-        "conv depthwise 7x7 of 14": conv(TINY, (256, 1, 7, 7), padding=3, groups=256),
-        "conv of 8 groups": conv(SMALL, (128, 16, 3, 3), padding=1, groups=8),
-        "conv dilated": conv(SMALL, (128, 128, 3, 3), padding=2, dilation=2),
-        "conv of sequences": ([(8, 64, 1000), (64, 64, 9)], lambda x, w: F.conv1d(x, w, padding=4)),
-        "transposed conv 4x4": ([SMALL, (128, 64, 4, 4)], lambda x, w: F.conv_transpose2d(x, w, **half)),
-        "maxpool 2x2 of 112": ([LARGE], lambda x: F.max_pool2d(x, 2)),
-        "maxpool 3x3 of 112 halved": ([LARGE], lambda x: F.max_pool2d(x, 3, 2, 1)),
-        "maxpool 3x3 of 28": ([SMALL], lambda x: F.max_pool2d(x, 3, 1, 1)),
-        "meanpool 2x2 of 56": ([MIDDLE], lambda x: F.avg_pool2d(x, 2)),
-        "meanpool of all": ([SMALL], lambda x: F.adaptive_avg_pool2d(x, 1)),
-        "upsample nearest": ([SMALL], lambda x: F.interpolate(x, scale_factor=2)),
-        "upsample bilinear": ([SMALL], lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)),
-        **{f"batchnorm of {name}": normalised(shape, batch_norm)
-           for name, shape in (("56", MIDDLE), ("14", TINY), ("features", (1024, 256)))},
-        "groupnorm of 56": normalised(MIDDLE, lambda x, w, b: F.group_norm(x, 8, w, b)),
-        "groupnorm of 14": normalised(TINY, lambda x, w, b: F.group_norm(x, 32, w, b)),
-        "instancenorm of 56": normalised(MIDDLE, lambda x, w, b: F.instance_norm(x, weight=w, bias=b)),
-        "layernorm of 768": normalised((1024, 768), lambda x, w, b: F.layer_norm(x, w.shape, w, b)),
-        "layernorm of 128": normalised((4096, 128), lambda x, w, b: F.layer_norm(x, w.shape, w, b)),
-        "attention": attention(False), "attention causal": attention(True),
-        "loss of labels 1000": ([(512, 1000)], lambda x: F.cross_entropy(x, classes)),
-        "loss of squares": ([MATRIX, MATRIX], F.mse_loss),
-        "embedding": ([(5000, 128)], lambda x: F.embedding(words, x)),
-    }
+    return {"attention": attention(False), "attention causal": attention(True),
+            "loss of labels 1000": ([(512, 1000)], lambda x: F.cross_entropy(x, classes)),
+            "loss of squares": ([MATRIX, MATRIX], F.mse_loss),
+            "embedding": ([(5000, 128)], lambda x: F.embedding(words, x))}
+
+
+def cases():
+    """{name: (shapes of the inputs, row-major; what is computed of them)}"""
+    families = elementwise, of_matrices, products, convolutions, pools, normalisations, sequences
+    return {name: case for family in families for name, case in family().items()}
 
 
 def batch_norm(x, w, b):

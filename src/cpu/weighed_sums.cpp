@@ -97,8 +97,20 @@ template <class T> class WeighedCall final : public Call {
 
   void run_pass(const Pass& pass, int64_t items, const T* from, T* to, const CallData& data) const {
     const int64_t outer = pass.outer * items, in = pass.inner * pass.from, out = pass.inner * pass.to;
+    if (pass.inner == 1 && pass.taps == 1 && pass.to < pass.from) return take_each(pass, outer, from, to, data);
     if (pass.inner < least_inner && outer > 1) return run_turned(pass, outer, from, to, data);
     for (int64_t i = 0; i < outer; ++i) kernels_.weigh_rows(rows_of(pass, from + i * in, to + i * out, data));
+  }
+
+  /// Of one element each, and of fewer than there are: turning would take longer.
+  void take_each(const Pass& pass, int64_t outer, const T* from, T* to, const CallData& data) const {
+    const auto rows = rows_of(pass, from, to, data);
+    for (int64_t i = 0; i < outer; ++i, from += pass.from, to += pass.to) {
+      for (int64_t j = 0; j < pass.to; ++j) {
+        const T weight = rows.weights[j];
+        to[j] = weight == 0 ? T(-0.0) : weight * from[rows.places[j]];
+      }
+    }
   }
 
   void run_turned(const Pass& pass, int64_t outer, const T* from, T* to, const CallData& data) const {
