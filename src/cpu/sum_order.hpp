@@ -11,7 +11,7 @@ namespace rosin::cpu {
 /// Elements that a strip holds at most: rows up to this length can be reduced and used within one kernel.
 inline constexpr int64_t strip_limit = 4096;
 /// The same of rows that are one dim.
-inline constexpr int64_t line_limit = 16384;
+inline constexpr int64_t line_limit = 65536;
 /// Elements of which a few registers stay in the first cache.
 inline constexpr int64_t cached_elements = 1024;
 

@@ -66,14 +66,21 @@ Array scaled(const Array& y, const Array& scale, const Array& bias) {
   return y * along_dim(scale, rank - 2, rank) + along_dim(bias, rank - 2, rank);
 }
 
-/// scale * distance / sqrt(variance + eps) + bias, with the layer's activation, in the type of its input. Halves are
-/// computed in Float32.
+/// scale * distance / sqrt(variance + eps) + bias, the parameters being nothing or along their dims.
+Array standardised(const Array& distance, const Array& variance, double eps, const Array& scale, const Array& bias) {
+  const Array factor = rsqrt(variance + eps);
+  return scale.is_nothing() ? distance * factor : distance * (factor * scale) + bias;
+}
+
+/// The same with a layer's parameters, of channels, and its activation, in the type of its input. Halves are computed in
+/// Float32.
 template <class L> Array standardised(const L& layer, const Array& in, const Array& distance, const Array& variance) {
-  const int rank = distance.rank();
-  const Array factor = rsqrt(variance + layer.eps);
-  if (layer.scale.is_nothing()) return layer.act(narrow(distance * factor, in));
-  const Array scale = along_dim(wide(layer.scale), rank - 2, rank), bias = along_dim(wide(layer.bias), rank - 2, rank);
-  return layer.act(narrow(distance * (factor * scale) + bias, in));
+  const auto of_channels = [&](const Array& parameter) {
+    return parameter.is_nothing() ? parameter : along_dim(wide(parameter), distance.rank() - 2, distance.rank());
+  };
+  const Array y =
+      standardised(distance, variance, layer.eps, of_channels(layer.scale), of_channels(layer.bias));
+  return layer.act(narrow(y, in));
 }
 
 /// What a layer makes of no elements: no statistics take part, so that those of nothing spoil neither the running ones
@@ -295,9 +302,15 @@ Array GroupNorm::operator()(const Array& x) const {
     check_channels(*this, x, 2);
     const Array in = matched_input(widened(x), scale, *this);
     if (x.count() == 0) return of_nothing(*this, in);
-    // All of one group of one sample in one dim.
-    const Array rows = reshape(in, {x.count() / (groups * x.size(-1)), groups * x.size(-1)});
-    return act(scaled(reshape(normalise(rows, 0, eps), x.shape()), scale, bias));
+    // Of one group of one sample all that is in the first two dims.
+    const int64_t together = channels / groups, batch = x.size(-1);
+    const Array parts = reshape(in, {x.count() / (channels * batch), together, groups, batch});
+    const Spread spread = spread_in_one_pass(parts, dims_mask("GroupNorm", {0, 1}, parts.shape()));
+    const auto by_group = [&](const Array& parameter) {
+      return parameter.is_nothing() ? parameter : reshape(wide(parameter), {1, together, groups, 1});
+    };
+    const Array y = standardised(spread.distance, spread.variance, eps, by_group(scale), by_group(bias));
+    return act(reshape(narrow(y, in), x.shape()));
   });
 }
 
