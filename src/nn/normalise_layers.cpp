@@ -72,14 +72,13 @@ Array standardised(const Array& distance, const Array& variance, double eps, con
   return scale.is_nothing() ? distance * factor : distance * (factor * scale) + bias;
 }
 
-/// The same with a layer's parameters, of channels, and its activation, in the type of its input. Halves are computed in
-/// Float32.
+/// The same with a layer's parameters, of channels, and its activation, in the type of its input. Halves are computed
+/// in Float32.
 template <class L> Array standardised(const L& layer, const Array& in, const Array& distance, const Array& variance) {
   const auto of_channels = [&](const Array& parameter) {
     return parameter.is_nothing() ? parameter : along_dim(wide(parameter), distance.rank() - 2, distance.rank());
   };
-  const Array y =
-      standardised(distance, variance, layer.eps, of_channels(layer.scale), of_channels(layer.bias));
+  const Array y = standardised(distance, variance, layer.eps, of_channels(layer.scale), of_channels(layer.bias));
   return layer.act(narrow(y, in));
 }
 
