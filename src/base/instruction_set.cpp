@@ -9,6 +9,13 @@ namespace rosin {
 namespace {
 
 #ifdef __x86_64__
+/// AVX512-FP16.
+bool multiplies_halves() noexcept {
+  constexpr unsigned bit = 1u << 23;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & bit) != 0;
+}
+
 /// F16C, which clang 16 has no name for in __builtin_cpu_supports.
 bool converts_halves() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -49,6 +56,15 @@ InstructionSet best_instruction_set() noexcept {
 bool multiplies_widest_in_pairs() noexcept {
   static const bool in_pairs = best_instruction_set() == InstructionSet::widest && made_by_intel();
   return in_pairs;
+}
+
+bool has_large_caches() noexcept {
+#ifdef __x86_64__
+  static const bool has = multiplies_widest_in_pairs() && multiplies_halves();
+  return has;
+#else
+  return false;
+#endif
 }
 
 }  // namespace rosin

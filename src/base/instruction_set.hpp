@@ -13,5 +13,8 @@ InstructionSet best_instruction_set() noexcept;
 /// Whether two of the widest vectors are multiplied at a time, as Intel's processors with AVX-512 do (most of them):
 /// then reading operands, and not multiplying, is what products wait for. Zen 4 multiplies one at a time.
 bool multiplies_widest_in_pairs() noexcept;
+/// Whether it is such a processor from Sapphire Rapids on, with a first cache of 48 KB and a second one of 2 MB: known
+/// by its arithmetic of Float16, which came with them.
+bool has_large_caches() noexcept;
 
 }  // namespace rosin

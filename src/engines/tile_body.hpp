@@ -2,7 +2,8 @@
 // namespace, `template <class T> struct Vec` (a register: lanes, Mask, mask_of, load (floats: of halves too), store,
 // splat, zero, fma, add, mul, positive, larger, where_taken (a equals b, or is NaN), where_left (the others)) and the
 // tile sizes `full_columns` (columns of a tile two vectors high) and `narrow_columns` (columns of a tile one vector
-// high). Templates here are compiled for that processor.
+// high); and `may_ask`, whether there is an `asking_pays()`, which says that rows of A are best asked for some steps
+// before they are read. Templates here are compiled for that processor.
 #pragma once
 
 template <class T, int V, int N> struct Accumulators {
@@ -20,9 +21,11 @@ void store_rows(T* to, typename Vec<T>::Register value, int v, typename Vec<T>::
   else Vec<T>::store(to, value, edge);
 }
 
+constexpr int64_t steps_ahead = 6;
+
 /// One tile of V row vectors and N columns. The last row vector is masked unless Whole: a masked load costs a second
-/// instruction, on a port that the multiplications need.
-template <class T, int V, int N, bool UnitColumns, bool Whole>
+/// instruction, on a port that the multiplications need. Asks: for rows of A before they are read.
+template <class T, int V, int N, bool UnitColumns, bool Whole, bool Asks>
 void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, typename Vec<T>::Mask edge) {
   using R = Vec<T>;
   const int64_t b_column = UnitColumns ? 1 : p.b_column;
@@ -47,7 +50,10 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
     for (int64_t j = 0; j < p.inner; ++j) {
       typename R::Register av[V];
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) av[v] = load_rows<T, V, Whole>(a + v * R::lanes, v, edge);
+      for (int v = 0; v < V; ++v) {
+        av[v] = load_rows<T, V, Whole>(a + v * R::lanes, v, edge);
+        if constexpr (Asks) __builtin_prefetch(a + steps_ahead * p.a_inner + v * R::lanes);
+      }
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) {
         const typename R::Register factor = R::splat(b + n * b_column);
@@ -82,20 +88,20 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
 
 template <class T> using TileFunction = void (*)(const TileProduct<T>&, int64_t, int64_t, typename Vec<T>::Mask);
 
-template <class T, int V, bool UnitColumns, bool Whole, int... N>
+template <class T, int V, bool UnitColumns, bool Whole, bool Asks, int... N>
 TileFunction<T> tile_of(int columns, std::integer_sequence<int, N...>) {
-  static constexpr TileFunction<T> table[] = {&run_tile<T, V, N + 1, UnitColumns, Whole>...};
+  static constexpr TileFunction<T> table[] = {&run_tile<T, V, N + 1, UnitColumns, Whole, Asks>...};
   return table[columns - 1];
 }
 
 /// All columns for V row vectors, in tiles of nearly equal width.
-template <class T, int V, int Most, bool UnitColumns, bool Whole>
+template <class T, int V, int Most, bool UnitColumns, bool Whole, bool Asks = false>
 void run_columns(const TileProduct<T>& p, int64_t first_row, typename Vec<T>::Mask edge) {
   const int64_t tiles = (p.columns + Most - 1) / Most;
   for (int64_t tile = 0, first = 0; tile < tiles; ++tile) {
     const int64_t next = p.columns * (tile + 1) / tiles;
-    const auto run =
-        tile_of<T, V, UnitColumns, Whole>(static_cast<int>(next - first), std::make_integer_sequence<int, Most>());
+    const auto run = tile_of<T, V, UnitColumns, Whole, Asks>(static_cast<int>(next - first),
+                                                             std::make_integer_sequence<int, Most>());
     run(p, first_row, first, edge);
     first = next;
   }
@@ -104,6 +110,12 @@ void run_columns(const TileProduct<T>& p, int64_t first_row, typename Vec<T>::Ma
 /// `rows` rows from `first_row` on, as V row vectors.
 template <class T, int V, int Most, bool UnitColumns>
 void run_panel(const TileProduct<T>& p, int64_t first_row, int64_t rows) {
+  if constexpr (V == 2 && sizeof(T) == 4 && may_ask) {
+    constexpr int64_t far_apart = 256;  // from here on columns of A are more than the processor foresees
+    if (rows == V * Vec<T>::lanes && p.a_inner >= far_apart && asking_pays()) {
+      return run_columns<T, V, Most, UnitColumns, true, true>(p, first_row, Vec<T>::mask_of(Vec<T>::lanes));
+    }
+  }
   if (rows == V * Vec<T>::lanes) {
     run_columns<T, V, Most, UnitColumns, true>(p, first_row, Vec<T>::mask_of(Vec<T>::lanes));
   } else {
@@ -149,8 +161,8 @@ template <class T> TileFunction<T> only_tile(const TileProduct<T>& p) {
   if (p.rows > Vec<T>::lanes || p.columns > narrow_columns) return nullptr;
   constexpr auto columns = std::make_integer_sequence<int, narrow_columns>();
   const int count = static_cast<int>(p.columns);
-  return p.rows == Vec<T>::lanes ? tile_of<T, 1, false, true>(count, columns)
-                                 : tile_of<T, 1, false, false>(count, columns);
+  return p.rows == Vec<T>::lanes ? tile_of<T, 1, false, true, false>(count, columns)
+                                 : tile_of<T, 1, false, false, false>(count, columns);
 }
 
 /// Products of one tile are chosen once for all: to choose takes longer than a few multiplications.

@@ -31,6 +31,9 @@ struct FirstLanes {
   int count;
 };
 
+constexpr bool may_ask = false;
+constexpr bool asking_pays() { return false; }
+
 template <class T> struct Vec;
 
 template <> struct Vec<float> {

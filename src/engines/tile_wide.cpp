@@ -9,6 +9,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/instruction_set.hpp"
+
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))), \
                                  apply_to = function)
@@ -26,6 +28,10 @@ constexpr int sweep_steps = 8;
 constexpr int distance_columns = 6;
 constexpr int filter_rows = 4;
 constexpr int packed_vectors = 3, packed_columns = 8;
+
+/// Measured on Granite Rapids: products of an A in the second cache take 0.85 to 0.95 of the time.
+constexpr bool may_ask = true;
+bool asking_pays() { return multiplies_widest_in_pairs(); }
 
 template <class T> struct Vec;
 
