@@ -4,8 +4,10 @@
 // padding: its planes are computed from the taps inside alone, and so are gradients by weights that are not finite.
 // Read after plane_rows.hpp.
 #include <algorithm>
+#include <memory>
 #include <vector>
 
+#include "base/strided_copy.hpp"
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
@@ -234,7 +236,79 @@ template <class T> class PlaneWeights final : public PlaneConv<T> {
   }
 };
 
+/// The same of images in CWHN, of which the channels of a line are turned at a time.
+template <class T> class TurnedPlaneWeights final : public VendorCall {
+ public:
+  explicit TurnedPlaneWeights(const ConvSpec& spec)
+      : spec_(spec), side_(std::min(spec.in_channels, 64 / int64_t{sizeof(T)})), whole_(spec, side_) {
+    chunks_ = (spec.in_channels + side_ - 1) / side_;
+    if (spec.in_channels % side_ != 0) rest_ = Part(spec, spec.in_channels % side_);
+    scratch_bytes_ = whole_.bytes();
+  }
+
+  const char* engine() const noexcept override { return "planes"; }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const int64_t first = chunk * side_;
+    (first + side_ <= spec_.in_channels ? whole_ : rest_).run(first, buffers, scratch);
+  }
+
+ private:
+  /// So many input channels.
+  class Part {
+   public:
+    Part() = default;
+    Part(const ConvSpec& all, int64_t channels)
+        : multiplier_(all.out_channels / all.in_channels), taps_(ConvShape(all).kernel.count()),
+          x_(turning(all.in_channels, channels, ConvShape(all).in.count(), all.batch)),
+          dy_(turning(all.out_channels, channels * multiplier_, ConvShape(all).out.count(), all.batch)) {
+      ConvSpec some = all;
+      some.logical = true;
+      some.in_channels = some.groups = channels;
+      some.out_channels = channels * multiplier_;
+      call_ = std::make_unique<PlaneWeights<T>>(some);
+      dy_at_ = round_up(channels * ConvShape(all).in.count() * all.batch, 64);
+      scratch_at_ = dy_at_ + round_up(some.out_channels * ConvShape(all).out.count() * all.batch, 64);
+    }
+
+    size_t bytes() const { return static_cast<size_t>(scratch_at_) * sizeof(T) + call_->scratch_bytes_per_chunk(); }
+
+    void run(int64_t first, const VendorBuffers& buffers, void* scratch) const {
+      T *const x = static_cast<T*>(scratch), *const dy = x + dy_at_;
+      const int64_t first_out = first * multiplier_;
+      run_all(x_, x, static_cast<const T*>(buffers.first) + first);
+      run_all(dy_, dy, static_cast<const T*>(buffers.second) + first_out);
+      const VendorBuffers inside{x, dy, nullptr, static_cast<T*>(buffers.result) + first_out * taps_, nullptr};
+      for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk) call_->run_chunk(chunk, inside, x + scratch_at_);
+    }
+
+   private:
+    static BlockCopy turning(int64_t all, int64_t channels, int64_t points, int64_t batch) {
+      return {{.rank = 3,
+               .sizes = {channels, points, batch},
+               .target = {points, 1, points * channels},
+               .source = {1, all, all * points}},
+              sizeof(T),
+              1,
+              0};
+    }
+    static void run_all(const BlockCopy& copy, void* to, const void* from) {
+      for (int64_t chunk = 0; chunk < copy.chunks(); ++chunk) copy.run(chunk, to, from);
+    }
+
+    int64_t multiplier_ = 1, taps_ = 1;
+    BlockCopy x_, dy_;
+    std::unique_ptr<PlaneWeights<T>> call_;
+    int64_t dy_at_ = 0, scratch_at_ = 0;
+  };
+
+  ConvSpec spec_;
+  int64_t side_;
+  Part whole_, rest_;
+};
+
 template <class T> std::unique_ptr<VendorCall> prepared(const ConvSpec& spec) {
+  if (!spec.logical) return std::make_unique<TurnedPlaneWeights<T>>(spec);
   if (spec.kind == ConvKind::backward_weights) return std::make_unique<PlaneWeights<T>>(spec);
   return with_epilogue(spec, true, [](const ConvSpec& inner) { return std::make_unique<PlaneFilter<T>>(inner); });
 }
@@ -245,6 +319,14 @@ bool planes_can(const ConvSpec& spec) {
   const ConvShape s(spec);
   const bool of_type = spec.type == DType::Float32 || spec.type == DType::Float64;
   return of_type && spec.groups == spec.in_channels && spec.batch * spec.out_channels * s.in.count() > 0;
+}
+
+/// Measured on Granite Rapids: oneDNN takes 10 times as long for filters larger than 3x3.
+bool turned_planes_pay(const ConvSpec& given) {
+  constexpr int64_t few_taps = 9;
+  ConvSpec spec = given;
+  if (spec.type == DType::BFloat16) spec.type = DType::Float32;  // as which they are computed then
+  return spec.kind == ConvKind::backward_weights && planes_can(spec) && ConvShape(spec).kernel.count() > few_taps;
 }
 
 std::unique_ptr<VendorCall> prepare_plane_conv(const ConvSpec& spec) {

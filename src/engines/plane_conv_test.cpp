@@ -177,6 +177,30 @@ TEST(PlaneConv, ResultsHaveTheBitsOfTheTileKernelOfImagesWithChannelsFirst) {
   }
 }
 
+TEST(PlaneConv, WeightsOfLargeFiltersHaveTheSameBitsWhereChannelsComeFirst) {
+  const std::vector<ConvSpec> large = {spec_of(2, 35, 1, {{14, 7, 1, 1, 3, 3}, {13, 7, 1, 1, 3, 3}}),
+                                       spec_of(3, 16, 2, {{9, 5, 2, 1, 2, 2}, {7, 3, 1, 2, 1, 1}}),
+                                       spec_of(2, 5, 3, {{60, 31, 1, 1, 15, 15}}),
+                                       spec_of(1, 17, 1, {{6, 3, 1, 1, 1, 1}, {5, 3, 1, 1, 1, 1}, {4, 2}})};
+  for (ConvSpec spec : large) {
+    spec.kind = ConvKind::backward_weights;
+    for (const bool flipped : {false, true}) {
+      spec.flipped = flipped;
+      spec.logical = true;
+      const auto x = rough_values(counts(spec)[0], 1), dy = rough_values(counts(spec)[2], 2);
+      std::vector<float> wanted(static_cast<size_t>(counts(spec)[1])), got(wanted.size());
+      execute(*prepare_conv(spec), {x.data(), dy.data(), nullptr, wanted.data(), nullptr});
+      spec.logical = false;
+      const auto first = turned(x, count_of(spec.in), spec.in_channels);
+      const auto second = turned(dy, count_of(spec.out), spec.out_channels);
+      const auto call = prepare_conv(spec);
+      EXPECT_STREQ(call->engine(), "planes");
+      execute(*call, {first.data(), second.data(), nullptr, got.data(), nullptr}, 2, true);
+      EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)), 0) << "width " << spec.in[0];
+    }
+  }
+}
+
 TEST(PlaneConv, OtherGroupsAreRefused) {
   ConvSpec spec = spec_of(1, 4, 1, {{5, 3}});
   spec.groups = 2;

@@ -32,6 +32,8 @@ std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
 
 /// Of images in logical order: each channel by itself.
 std::unique_ptr<VendorCall> prepare_plane_conv(const ConvSpec& spec);
+/// Whether that is best for images in CWHN too, which it takes for gradients by weights alone.
+bool turned_planes_pay(const ConvSpec& spec);
 /// Of images in logical order: windows of single points.
 std::unique_ptr<VendorCall> prepare_point_conv(const ConvSpec& spec);
 

@@ -326,6 +326,9 @@ std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& given, Engine engine) {
           "images in logical order have filters of single channels or points",
           std::to_string(given.groups) + " groups of " + to_string(given.type));
   if (given.logical) return planes_can(given) ? prepare_plane_conv(given) : prepare_point_conv(given);
+  if (engine == Engine::best && turned_planes_pay(given)) {
+    return is_half(given.type) ? by_floats(given) : prepare_plane_conv(given);
+  }
   const ConvSpec spec = lifted(given);
   if (engine == Engine::best) {
     engine = best_for_conv(spec);

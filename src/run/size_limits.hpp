@@ -39,6 +39,7 @@ struct SizeLimits {
   bool has_small_planes(const Node& convolution) const {
     const bool of_groups = convolution.attributes.as<WindowAttributes>().groups > 1;
     if ((!of_groups && !is_of_points(convolution)) || convolution.dtype != DType::Float32) return false;
+    if (is_of_many_taps(convolution)) return false;
     const Node& images = *convolution.in[0];
     return images.count() < plane * images.sizes[images.rank - 2] * images.sizes[images.rank - 1];
   }
@@ -48,6 +49,14 @@ struct SizeLimits {
     const bool by_weights = convolution.op->contraction == Contraction::convolution_weights;
     const Node& weights = by_weights ? convolution : *convolution.in[1];
     return (weights.wide & ((1u << (weights.rank - 2)) - 1)) == 0;
+  }
+
+  /// Whether it is a gradient by filters larger than 3x3, which takes planes of any size best.
+  static bool is_of_many_taps(const Node& convolution) {
+    constexpr int64_t few = 9;
+    int64_t taps = convolution.op->contraction == Contraction::convolution_weights ? 1 : 0;
+    for (int d = 0; d < convolution.rank - 2; ++d) taps *= convolution.sizes[d];
+    return taps > few;
   }
 
   /// The size of the fastest dim that has several elements.
