@@ -19,6 +19,7 @@ using Inputs = std::vector<Array>;
 struct Case {
   std::vector<Shape> shapes;  // of the inputs, each of numbers from -1 to 1
   std::function<Array(const Inputs&)> make;
+  rosin::DType type = rosin::Float32;
 };
 
 Case unary(const std::function<Array(const Array&)>& f) {
@@ -241,13 +242,78 @@ std::map<std::string, Case> sequences() {
   };
 }
 
+std::map<std::string, Case> rarer() {
+  const auto labels = rosin::cast(rosin::floor(rosin::rand({64, 64, 8}) * 21), rosin::Int32);
+  const auto places = rosin::cast(rosin::floor(rosin::rand({4096}) * 5000), rosin::Int32);
+  return {
+      {"largest 10 of columns", with(matrix, [](const Array& x) { return rosin::topk(x, 10).values; })},
+      {"lower triangle", with(matrix, [](const Array& x) { return rosin::tril(x); })},
+      {"glu", with({2000, 1000}, [](const Array& x) { return rosin::glu(x); })},
+      {"pad of zeros", with(small,
+                            [](const Array& x) {
+                              return rosin::pad(x, {{1, 1}, {1, 1}, {0, 0}, {0, 0}});
+                            })},
+      {"pad of reflections", with(small,
+                                  [](const Array& x) {
+                                    return rosin::pad(x, {{3, 3}, {3, 3}, {0, 0}, {0, 0}}, rosin::PadMode::reflect);
+                                  })},
+      {"softmax of channels", with(middle, [](const Array& x) { return rosin::softmax(x, 2); })},
+      {"pixel shuffle", with(small, [](const Array& x) { return rosin::pixel_shuffle(x, 2); })},
+      {"windows 3x3", with({28, 28, 32, 8},
+                           [](const Array& x) {
+                             return rosin::unfold(x, {3, 3});
+                           })},
+      {"image at points", {{small, {2, 28, 28, 8}}, [](const Inputs& in) { return rosin::grid_sample(in[0], in[1]); }}},
+      {"rmsnorm of 768",
+       {{{768, 1024}, {768}},
+        [](const Inputs& in) {
+          rosin::RMSNorm layer(768);
+          layer.scale = in[1];
+          return layer(in[0]);
+        }}},
+      {"loss of pixels",
+       {{{64, 64, 21, 8}},
+        [labels](const Inputs& in) { return rosin::labelcrossentropy(in[0], labels, {.dims = 2}); }}},
+      {"loss of Huber", {{matrix, matrix}, [](const Inputs& in) { return rosin::huber_loss(in[0], in[1]); }}},
+      {"scatter of sums",
+       {{{128, 5000}, {128, 4096}}, [places](const Inputs& in) { return rosin::scatter_add(in[0], places, in[1]); }}},
+      {"conv 3x3x3", convolution({16, 16, 16, 32, 2}, {3, 3, 3, 32, 32}, {.pad = 1})},
+      {"maxpool 2x2x2", with({16, 16, 16, 32, 4},
+                             [](const Array& x) {
+                               return rosin::maxpool(x, {2, 2, 2});
+                             })},
+      {"transposed conv 2x2",
+       {{small, {2, 2, 64, 128}}, [](const Inputs& in) { return rosin::conv_transpose(in[0], in[1], {.stride = 2}); }}},
+  };
+}
+
+/// Some of the cases in another type, whose name comes first.
+std::map<std::string, Case> in_types(const std::map<std::string, Case>& all) {
+  const std::pair<rosin::DType, std::vector<const char*>> kinds[] = {
+      {rosin::BFloat16,
+       {"add", "gelu", "sum of columns", "softmax of columns", "product 512", "dense 768 to 3072", "conv 3x3 of 28",
+        "conv 1x1 of 56", "conv depthwise 3x3 of 56", "maxpool 2x2 of 112", "batchnorm of 56", "layernorm of 768",
+        "attention", "embedding", "transpose"}},
+      {rosin::Float64, {"add", "exp", "sum of columns", "product 512", "conv 3x3 of 28", "layernorm of 768"}}};
+  std::map<std::string, Case> made;
+  for (const auto& [type, names] : kinds) {
+    for (const char* name : names) {
+      Case one = all.at(name);
+      one.type = type;
+      made.emplace((type == rosin::BFloat16 ? "bfloat16: " : "float64: ") + std::string(name), one);
+    }
+  }
+  return made;
+}
+
 /// Every case by its name.
 std::map<std::string, Case> cases() {
   std::map<std::string, Case> all;
-  for (auto part :
-       {elementwise(), reductions(), movements(), products(), convolutions(), pools(), normalisations(), sequences()}) {
+  for (auto part : {elementwise(), reductions(), movements(), products(), convolutions(), pools(), normalisations(),
+                    sequences(), rarer()}) {
     all.merge(part);
   }
+  all.merge(in_types(all));
   return all;
 }
 
@@ -258,8 +324,8 @@ struct Ready {
   Array direction;  // what the result is multiplied by where gradients are wanted
 
   explicit Ready(Case made) : what(std::move(made)) {
-    for (const Shape& shape : what.shapes) inputs.push_back(2 * rosin::rand(shape) - 1);
-    direction = rosin::rand(what.make(inputs).shape());
+    for (const Shape& shape : what.shapes) inputs.push_back(rosin::cast(2 * rosin::rand(shape) - 1, what.type));
+    direction = rosin::cast(rosin::rand(what.make(inputs).shape()), what.type);
     rosin::eval();
   }
 

@@ -142,10 +142,36 @@ def sequences():
             "embedding": ([(5000, 128)], lambda x: F.embedding(words, x))}
 
 
-def cases():
-    """{name: (shapes of the inputs, row-major; what is computed of them)}"""
-    families = elementwise, of_matrices, products, convolutions, pools, normalisations, sequences
-    return {name: case for family in families for name, case in family().items()}
+def rarer():
+    def of_pixels(x):
+        return F.cross_entropy(x, classes)
+
+    classes, places = torch.randint(0, 21, (8, 64, 64)), labels(5000, 4096)
+    return {"largest 10 of columns": ([MATRIX], lambda x: x.topk(10, 1).values),
+            "lower triangle": ([MATRIX], torch.tril), "glu": ([(1000, 2000)], lambda x: F.glu(x, 1)),
+            "pad of zeros": ([SMALL], lambda x: F.pad(x, (1, 1, 1, 1))),
+            "pad of reflections": ([SMALL], lambda x: F.pad(x, (3, 3, 3, 3), mode="reflect")),
+            "softmax of channels": ([MIDDLE], lambda x: x.softmax(1)),
+            "pixel shuffle": ([SMALL], lambda x: F.pixel_shuffle(x, 2)),
+            "windows 3x3": ([(8, 32, 28, 28)], lambda x: F.unfold(x, 3)),
+            "image at points": ([SMALL, (8, 28, 28, 2)], lambda x, grid: F.grid_sample(x, grid, align_corners=False)),
+            "rmsnorm of 768": ([(1024, 768), (768,)], lambda x, w: F.rms_norm(x, (768,), w)),
+            "loss of pixels": ([(8, 21, 64, 64)], of_pixels), "loss of Huber": ([MATRIX, MATRIX], F.huber_loss),
+            "scatter of sums": ([(5000, 128), (4096, 128)], lambda x, y: x.index_add(0, places, y)),
+            "conv 3x3x3": ([(2, 32, 16, 16, 16), (32, 32, 3, 3, 3)], lambda x, w: F.conv3d(x, w, padding=1)),
+            "maxpool 2x2x2": ([(4, 32, 16, 16, 16)], lambda x: F.max_pool3d(x, 2)),
+            "transposed conv 2x2": ([SMALL, (128, 64, 2, 2)], lambda x, w: F.conv_transpose2d(x, w, stride=2))}
+
+
+TYPES = {"bfloat16": torch.bfloat16, "float64": torch.float64}
+
+
+def cases(names):
+    """{name: (shapes of the inputs, row-major; what is computed of them)}; those of `names` in another type too."""
+    families = elementwise, of_matrices, products, convolutions, pools, normalisations, sequences, rarer
+    all_cases = {name: case for family in families for name, case in family().items()}
+    in_types = [name for name in names if name.split(": ")[0] in TYPES]
+    return {**all_cases, **{name: all_cases[name.split(": ")[1]] for name in in_types}}
 
 
 def batch_norm(x, w, b):
@@ -157,9 +183,9 @@ def batch_norm(x, w, b):
 class Peer:
     """A case of PyTorch, forward or with gradients, in one memory order."""
 
-    def __init__(self, shapes, function, with_gradients, order):
+    def __init__(self, shapes, function, with_gradients, order, dtype):
         self.function = function
-        made = [torch.rand(shape) * 2 - 1 for shape in shapes]
+        made = [(torch.rand(shape) * 2 - 1).to(dtype) for shape in shapes]
         if order is not None:
             made = [x.contiguous(memory_format=order) if x.dim() == 4 else x for x in made]
         self.inputs = [x.requires_grad_(with_gradients) for x in made]
@@ -195,7 +221,8 @@ def compared(ours, name, shapes, function, with_gradients, seconds):
     """The least milliseconds of PyTorch and of ours."""
     images = len(shapes[0]) == 4 and "heads" not in name
     orders = [torch.contiguous_format, torch.channels_last] if images else [None]
-    peers = [Peer(shapes, function, with_gradients, order) for order in orders]
+    dtype = TYPES.get(name.split(": ")[0], torch.float32)
+    peers = [Peer(shapes, function, with_gradients, order, dtype) for order in orders]
     theirs, mine = math.inf, math.inf
     for _ in range(5):
         mine = min(mine, ours.milliseconds(name + "+" * with_gradients, seconds))
@@ -216,7 +243,8 @@ def main():
     parser.add_argument("--worst", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    table, ours = cases(), Ours(options.threads)
+    ours = Ours(options.threads)
+    table = cases(ours.names)
     if sorted(table) != sorted(ours.names):
         sys.exit(f"single.cpp and single.py differ: {sorted(set(table) ^ set(ours.names))}")
     measured = {}
