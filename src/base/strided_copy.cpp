@@ -46,6 +46,32 @@ Four load_four(const uint32_t* from) {
 }
 void store_four(uint32_t* to, const Four& words) { std::memcpy(to, &words, sizeof words); }
 
+/// to[2 * j + i] = from[i * stride + j] for i < 2, j < n: two rows become pairs.
+template <class Word> void join_two(Word* to, const Word* from, int64_t stride, int64_t n) {
+  int64_t j = 0;
+  if constexpr (std::is_same_v<Word, uint32_t>) {
+    for (; j + 4 <= n; j += 4, to += 8) {
+      const Four a = load_four(from + j), b = load_four(from + stride + j);
+      store_four(to, __builtin_shufflevector(a, b, 0, 4, 1, 5));
+      store_four(to + 4, __builtin_shufflevector(a, b, 2, 6, 3, 7));
+    }
+  }
+  for (; j < n; ++j, to += 2) to[0] = from[j], to[1] = from[stride + j];
+}
+
+/// The way back: to[j * stride + i] = from[2 * i + j] for i < m, j < 2.
+template <class Word> void split_two(Word* to, int64_t stride, const Word* from, int64_t m) {
+  int64_t i = 0;
+  if constexpr (std::is_same_v<Word, uint32_t>) {
+    for (; i + 4 <= m; i += 4, from += 8) {
+      const Four x = load_four(from), y = load_four(from + 4);
+      store_four(to + i, __builtin_shufflevector(x, y, 0, 2, 4, 6));
+      store_four(to + stride + i, __builtin_shufflevector(x, y, 1, 3, 5, 7));
+    }
+  }
+  for (; i < m; ++i, from += 2) to[i] = from[0], to[stride + i] = from[1];
+}
+
 /// to[3 * j + i] = from[i * stride + j] for i < 3, j < n: planes of colours become pixels.
 template <class Word> void join_three(Word* to, const Word* from, int64_t stride, int64_t n) {
   int64_t j = 0;
@@ -120,11 +146,13 @@ template <class Word>
 void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m, int64_t n) {
   if constexpr (std::is_integral_v<Word>) {
     if (has_short_rows(copy, sizeof(Word), inner, outer)) {
+      if (m == 2) return join_two(target, source, copy.source[inner], n);
       if (m == 3) return join_three(target, source, copy.source[inner], n);
       return turn_block<Word>({target, m, source, copy.source[inner], m, n});
     }
-    const bool pixels = n == 3 && copy.source[outer] == 1 && copy.source[inner] == 3 && copy.target[inner] == 1;
-    if (pixels) return split_three(target, copy.target[outer], source, m);
+    const bool tuples = n <= 3 && copy.source[outer] == 1 && copy.source[inner] == n && copy.target[inner] == 1;
+    if (tuples && n == 2) return split_two(target, copy.target[outer], source, m);
+    if (tuples && n == 3) return split_three(target, copy.target[outer], source, m);
   }
   copy_buffered(target, source, copy, inner, outer, m, n);
 }

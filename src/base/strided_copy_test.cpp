@@ -63,9 +63,10 @@ TEST(BlockCopy, MatricesAreTurned) {
   }
 }
 
-/// Short rows and long ones of each remainder by the squares of all vectors; planes of colours to pixels and back.
+/// Short rows and long ones of each remainder by the squares of all vectors; pairs of planes and planes of colours to
+/// pixels and back.
 TEST(BlockCopy, ShortRowsAreTurned) {
-  for (const int64_t m : {3, 4, 7, 19, 32, 65}) {
+  for (const int64_t m : {2, 3, 4, 7, 19, 32, 65}) {
     for (const int64_t n : {1, 3, 30, 1029}) {
       const auto both_ways = [&](int64_t rows, int64_t columns) {
         const StridedCopy matrices{3, {rows, columns, 2}, {1, rows, rows * columns}, {columns, 1, rows * columns}};

@@ -157,8 +157,7 @@ Array interpolate(const Array& x, const InterpolateOptions& options) {
         x, dims, [&](const Resizing& r) { return nearest(r, exact ? 0.5 : 0); }, picked);
   }
   return resized<WeighedTaps>(
-      is_float(x.dtype()) ? x : cast(x, Float32), dims, [&](const Resizing& r) { return taps_of(r, options); },
-      weighed);
+      as_float(x), dims, [&](const Resizing& r) { return taps_of(r, options); }, weighed);
 }
 
 }  // namespace rosin

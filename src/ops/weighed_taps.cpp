@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
 
@@ -101,6 +102,7 @@ void WeighedTaps::append_back(int32_t count, std::vector<int32_t>& places, std::
 
 Array weighed(const Array& x, int dim, std::span<const WeighedTaps> taps) {
   if (is_half(x.dtype())) return narrow(weighed(wide(x), dim, taps), x);
+  if (is_complex(x.dtype())) return view_as_complex(weighed(view_as_real(x), dim + 1, taps));
   constexpr int most = WeighedAttributes::most_dims;
   if (taps.size() > most) return weighed(weighed(x, dim, taps.first(most)), dim + most, taps.subspan(most));
   WeighedAttributes how;
@@ -126,7 +128,7 @@ Array weighed(const Array& x, int dim, std::span<const WeighedTaps> taps) {
 }
 
 Array picked(const Array& x, int dim, std::span<const std::vector<int64_t>> places) {
-  if (is_float(x.dtype())) {
+  if (is_float(x.dtype()) || is_complex(x.dtype())) {
     std::vector<WeighedTaps> taps;
     for (size_t d = 0; d < places.size(); ++d) {
       taps.emplace_back(x.size(dim + static_cast<int>(d)));

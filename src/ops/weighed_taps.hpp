@@ -42,8 +42,8 @@ class WeighedTaps {
   std::vector<int64_t> ends_;  // of each element, among all taps
 };
 
-/// x (a float; halves are computed in Float32) with dims `dim`, dim + 1, ... replaced by those sums, one dim after
-/// another. Runs on the device of x.
+/// x (a float or complex; halves are computed in Float32) with dims `dim`, dim + 1, ... replaced by those sums, one dim
+/// after another. Runs on the device of x.
 Array weighed(const Array& x, int dim, std::span<const WeighedTaps> taps);
 
 /// x with the elements of those dims at `places`, one list for each dim.
