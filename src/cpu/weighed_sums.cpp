@@ -1,6 +1,7 @@
-// Weighed sums along up to three neighbouring dims, one after the other. A chunk has some of what stands behind these
-// dims; where little stands before the first of them, rows along it are turned, so that neighbours in memory are
-// computed alike. Read first: graph/gather_form.hpp, engines/weighed_rows.hpp.
+// Weighed sums along up to three neighbouring dims, one after the other, of arrays in logical order or of images in
+// CWHN, whose channels then stand before all dims. A chunk has some of what stands behind these dims; where little
+// stands before the first of them, rows along it are turned, so that neighbours in memory are computed alike. Read
+// first: graph/gather_form.hpp, engines/weighed_rows.hpp.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -53,7 +54,9 @@ template <class T> class WeighedCall final : public Call {
     const Shape &x = spec.operands[0].shape, &y = spec.result.shape;
     const auto begins = table_begins(how, y, x);
     const int first = static_cast<int>(how.dim), end = first + how.dims;
-    int64_t inner = lines_of(x, first).inner, outer = 1;
+    const bool channels_first = !spec.operands[0].contiguous() || !spec.result.contiguous();
+    const int64_t channels = channels_first ? x[x.rank() - 2] : 1;
+    int64_t inner = lines_of(x, first).inner * channels, outer = 1;
     for (int d = first; d < end; ++d) outer *= x[d];
     in_ = inner * outer;
     for (int d = first; d < end; ++d) {
@@ -64,7 +67,7 @@ template <class T> class WeighedCall final : public Call {
       most_ = std::max(most_, inner * outer);
     }
     out_ = inner;
-    items_ = Pieces::of(lines_of(x, end - 1).outer, std::max(in_, most_), work);
+    items_ = Pieces::of(lines_of(x, end - 1).outer / std::max<int64_t>(channels, 1), std::max(in_, most_), work);
   }
 
   int64_t chunks() const override { return out_ == 0 ? 0 : items_.count(); }

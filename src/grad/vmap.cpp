@@ -160,7 +160,7 @@ Array index_each(const Array& indices, const Sizes& sizes, int dim) {
 
 Array gather(const Node& node, const Operands& in, int64_t n) {
   const auto how = node.attributes.as<GatherAttributes>();
-  if (node.op->operands == 3) return recorded(node, {in[0].value, in[1].value, in[2].value}, with_count(node, n));
+  if (sums_weighed(*node.op)) return recorded(node, {in[0].value, in[1].value, in[2].value}, with_count(node, n));
   const bool whole_slices = node.op->operands == 2 && how.along != 1;
   if (!whole_slices) return along_dims(node, in, n);
   if (how.along == slices_in_range) return {};

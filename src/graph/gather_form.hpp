@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "graph/op.hpp"
+
 namespace rosin {
 
 /// GatherAttributes::along of whole slices whose indices are known to lie in [0, size of the dim): no device has to be
@@ -28,6 +30,11 @@ struct WeighedAttributes {
   /// How many entries tables of `way` have for each element along dim d.
   int64_t taps_of(int d) const { return taps[back][d]; }
 };
+
+/// Whether the op is one of such sums; of images (spatial..., channels, batch) whether it leaves channels and batch
+/// alone, so that these may stand anywhere.
+inline bool sums_weighed(const Op& op) { return op.kind == Kind::gather && op.operands == 3; }
+inline bool is_spatial(const WeighedAttributes& how, int rank) { return how.dim + how.dims <= rank - 2; }
 
 /// Where the table of each dim begins that a sum reads, for the sizes of its result and of operand 0.
 template <class Sizes>

@@ -19,6 +19,7 @@
 #include <rosin/pool.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/resample.hpp>
 
 #include "kernels/kernel_testing.hpp"
 
@@ -104,6 +105,23 @@ TEST(ChannelsFirst, PoolsReadAndWriteImagesAsTheyAre) {
     EXPECT_EQ(value.channels_first, value.op->window == Window::maximum);  // the other one leaves images of 1 x 1
   }
   EXPECT_EQ(pools, 2);
+}
+
+TEST(ChannelsFirst, ResizedImagesStayAsTheyAre) {
+  const InterpolateOptions options{.size = {9, 4}};
+  expect_same([&](const Images& i) { return interpolate(relu(i.made()), options); });
+  expect_same([&](const Images& i) { return conv(interpolate(i.made(), options), ones({2, 2, 5, 4})); });
+  const Images all = images();
+  const ImageTarget target;
+  InterpretedExecutor executor(target);
+  by_kernels([&] { return conv(interpolate(relu(all.made()), options), ones({1, 1, 5, 4})); }, executor);
+  int resized = 0;
+  for (const Value& value : executor.structures.back()->graph.values) {
+    if (!value.op || value.op->name != "weighed_sums") continue;
+    ++resized;
+    EXPECT_TRUE(value.channels_first);
+  }
+  EXPECT_EQ(resized, 1);
 }
 
 // Also where the gradient of the pool reads its result.

@@ -2,6 +2,7 @@
 #include "kernels/elements.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rosin::kernels {
 namespace {
@@ -115,6 +116,16 @@ Term is_below(Term x, Term y) {
   const Term less = x < y;
   const bool real = x.type == ScalarType::float32 || x.type == ScalarType::float64;
   return real ? less || (y != y && x == x) : less;
+}
+
+std::vector<size_t> memory_order(const View& view) {
+  std::vector<size_t> order(view.rank);
+  std::iota(order.begin(), order.end(), 0);
+  const size_t channels = view.rank < 3 ? 0 : order.size() - 2;
+  if (channels > 0 && view.strides[channels] == 1 && view.strides[0] != 1) {
+    std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(channels), order.end() - 1);
+  }
+  return order;
 }
 
 int64_t count_lines(const View& view, int dim) {

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "kernels/launches.hpp"
 
@@ -77,6 +78,9 @@ template <class F> void launch_each(LaunchList& list, KernelWriter& writer, int6
   list.launches.push_back(writer.finish(groups_for(count)));
   list.launches.back().sharing = Sharing::any;
 }
+
+/// The dims of an array as they follow each other in memory, the nearest first: of images also in CWHN.
+std::vector<size_t> memory_order(const View& view);
 
 /// The sizes of an array in strips along dim 0, and the coordinates of the first element of one.
 std::vector<Term> in_strips(KernelWriter& writer, std::vector<Term> sizes, int64_t first_size, int strip);

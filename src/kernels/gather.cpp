@@ -76,9 +76,14 @@ class WeighedWriting {
       begins_.push_back(writer_.number(begins[static_cast<size_t>(d)]));
       taps_.push_back(writer_.number(how_.taps_of(d)));
     }
+    const std::vector<size_t> order = memory_order(step.view(step.node));
     const std::vector<Term> sizes = size_terms(writer_, step.layout, step.node);
+    std::vector<Term> ordered;
+    for (const size_t dim : order) ordered.push_back(sizes[dim]);
     launch_each(list, writer_, step.view(step.node).count(), [&](Term i) {
-      const std::vector<Term> at = writer_.coordinates(i, sizes);
+      const std::vector<Term> found = writer_.coordinates(i, ordered);
+      std::vector<Term> at = found;
+      for (size_t d = 0; d < order.size(); ++d) at[order[d]] = found[d];
       out_.store(at, sum(at, at, how_.dims - 1));
     });
   }

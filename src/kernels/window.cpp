@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include <rosin/error.hpp>
 
+#include "kernels/elements.hpp"
 #include "kernels/launches.hpp"
 #include "kernels/window_terms.hpp"
 
@@ -79,17 +79,6 @@ std::vector<Term> with_plane(std::span<const Term> spatial, std::span<const Term
 }
 
 bool is_float(Term x) { return x.type == ScalarType::float32 || x.type == ScalarType::float64; }
-
-/// The dims of an image as they follow each other in memory, the nearest first.
-std::vector<size_t> order_of(const View& image) {
-  std::vector<size_t> order(image.rank);
-  std::iota(order.begin(), order.end(), 0);
-  const size_t channels = order.size() - 2;
-  if (image.strides[channels] == 1 && image.strides[0] != 1) {
-    std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(channels), order.end() - 1);
-  }
-  return order;
-}
 
 /// Whether no element is in two windows, and few are from the beginning of one to that of the next.
 bool are_apart(const Pooling& pooling) {
@@ -245,7 +234,7 @@ class WindowWriter {
 
   /// The same among `sizes`, in the order of the image's memory.
   std::vector<Term> element(Term number, const View& image, std::span<const int64_t> sizes) {
-    const std::vector<size_t> order = order_of(image);
+    const std::vector<size_t> order = memory_order(image);
     std::vector<Term> ordered, at(sizes.size());
     for (const size_t d : order) ordered.push_back(sizes[d] == 1 ? w_.index(1) : w_.number(sizes[d]));
     const std::vector<Term> found = w_.coordinates(number, ordered);
@@ -329,7 +318,7 @@ class WindowWriter {
   /// The number of the window at this place of this item's plane, as run_picks() counts them.
   Term place_in_pooled(std::span<const Term> place) const {
     const std::vector<Term> at = with_plane(place, plane_);
-    const std::vector<size_t> order = order_of(pooling_.pooled());
+    const std::vector<size_t> order = memory_order(pooling_.pooled());
     const auto dims = static_cast<size_t>(windows_.dims());
     Term number = at[order.back()];
     for (size_t i = order.size() - 1; i-- > 0;) {

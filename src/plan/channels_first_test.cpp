@@ -19,6 +19,7 @@
 #include <rosin/pool.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/resample.hpp>
 #include <rosin/stats.hpp>
 
 namespace rosin {
@@ -283,6 +284,41 @@ TEST(ChannelsFirst, PoolsTakeImagesInTheOrderOfConvolutionsBesideThem) {
   const Steps before = steps([&] { return sum(conv(maxpool(x, 3, 2, 1), w), {0, 1, 3}); });
   EXPECT_EQ(behind, Steps(without.first, without.second + 1));
   EXPECT_EQ(before, behind);
+}
+
+TEST(ChannelsFirst, ResizedImagesKeepTheOrderOfConvolutionsBesideThem) {
+  Rng rng(20);
+  const Array x = drawn(rng, {9, 8, 4, 3}), w = drawn(rng, {3, 3, 4, 5}), u = drawn(rng, {3, 3, 5, 2});
+  const InterpolateOptions larger{.size = {11, 13}}, wider{.size = {7, 14}};
+  const Steps without = steps([&] { return sum(crosscor(conv(x, w), u), {0, 1, 3}); });
+  const Steps between = steps([&] { return sum(crosscor(interpolate(conv(x, w), larger), u), {0, 1, 3}); });
+  EXPECT_EQ(between, Steps(without.first + 1, without.second + 1));  // weights are brought into their type
+  const auto resized = [&](const Array& a, const InterpolateOptions& options, auto step) {
+    return step(crosscor(step(interpolate(step(conv(a, w)), options)), u));
+  };
+  for (const InterpolateOptions& options : {larger, wider}) {
+    expect_same_values([&](auto step) { return resized(x, options, step); });
+    expect_same_values([&](auto step) { return resized(x, options, step) + step(resized(x, options, step)); });
+    expect_same_values([&](auto step) {
+      const auto loss = [&](const Array& a, const Array& b) {
+        return step(sum(step(square(step(crosscor(step(interpolate(step(conv(a, b)), options)), u))))));
+      };
+      const auto [by_x, by_w] = gradient(loss, x, w);
+      return concat({reshape(by_x, {-1}), reshape(by_w, {-1})}, 0);
+    });
+  }
+}
+
+TEST(ChannelsFirst, ResizedLinesAndVolumesAreTheSame) {
+  Rng rng(21);
+  const Array line = drawn(rng, {20, 3, 2}), volume = drawn(rng, {5, 4, 6, 2, 2});
+  const Array v = drawn(rng, {3, 3, 4}), w = drawn(rng, {2, 2, 2, 2, 3});
+  expect_same_values([&](auto step) { return step(interpolate(step(conv(line, v)), {.size = 7})); });
+  expect_same_values([&](auto step) { return step(interpolate(step(conv(volume, w)), {.size = {9, 3, 2}})); });
+  expect_same_values([&](auto step) { return step(interpolate(step(conv(volume, w)), {.size = 1})); });
+  expect_same_values([&](auto step) {
+    return step(interpolate(step(conv(volume, w)), {.size = {8, 3, 11}, .mode = Interpolation::nearest}));
+  });
 }
 
 TEST(ChannelsFirst, PoolsOfAnyWindowsAndTheirGradientsAreTheSame) {

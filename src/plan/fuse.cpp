@@ -276,11 +276,13 @@ void Fuser::add_call(int32_t node) {
   units[unit].taken = call && target_.takes(*call);
   const Order usual = info(v(node).op->kind).strided ? Order::strided : Order::contiguous;
   const bool logical = call && stays_logical(node, *call);
+  const bool sums = v(node).op->kind == Kind::gather && keeps_order(node) && meets_channels_first(node);
   const auto order = [&](int i) {
+    if (sums && (i == 0 || i == v(node).operands)) return Order::channels_first;
     const Order wished = call ? target_.order(*call, static_cast<size_t>(i)) : usual;
     return logical && wished == Order::channels_first ? Order::contiguous : wished;
   };
-  // Pools that read images as they are write theirs in the same way, unless these are flattened next.
+  // Pools that read images as they are write theirs in the same way, unless these are flattened next; so do sums.
   const Order result = order(v(node).operands);
   const bool follows =
       result == Order::strided && v(node).op->kind == Kind::window && meets_channels_first(node) && !is_flattened(node);

@@ -71,6 +71,7 @@ class Fuser {
   bool meets_channels_first(int32_t node) const;
   bool may_be_logical(int32_t node, const CallDescription& call) const;
   bool stays_logical(int32_t node, const CallDescription& call);
+  bool keeps_order(int32_t node) const;
   void find_wanted_first();
   bool is_flattened(int32_t node) const;
   void count_readers();

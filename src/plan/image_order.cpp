@@ -2,6 +2,7 @@
 // points, and pools, where the target computes these as well as in CWHN, nothing that they read stands in CWHN, and
 // nothing that reads them wants that. So no image is copied for one of them alone, and between other convolutions
 // images stay in CWHN. Read first: fuse.cpp (add_call).
+#include "graph/gather_form.hpp"
 #include "plan/fuse.hpp"
 
 namespace rosin::plan {
@@ -44,13 +45,19 @@ bool Fuser::stays_logical(int32_t node, const CallDescription& call) {
   return !wanted_first_[static_cast<size_t>(node)];
 }
 
+/// Whether the node takes images in either order, and gives them in that.
+bool Fuser::keeps_order(int32_t node) const {
+  const Kind kind = v(node).op->kind;
+  if (kind == Kind::elementwise || kind == Kind::argument || kind == Kind::window) return true;
+  return sums_weighed(*v(node).op) && is_spatial(v(node).attributes.as<WeighedAttributes>(), v(node).rank);
+}
+
 /// Values of images that a later convolution wants in CWHN, itself or by ops that keep the order.
 void Fuser::find_wanted_first() {
   wanted_first_.assign(s_.graph.values.size(), false);
   for (int32_t node = s_.graph.nodes - 1; node >= 0; --node) {
     const Kind kind = v(node).op->kind;
-    const bool keeps = kind == Kind::elementwise || kind == Kind::argument || kind == Kind::window;
-    const bool passes = keeps && wanted_first_[static_cast<size_t>(node)];
+    const bool passes = wanted_first_[static_cast<size_t>(node)] && keeps_order(node);
     const std::optional<CallDescription> call = kind == Kind::contraction ? call_of(node) : std::nullopt;
     const bool logical = call && !wanted_first_[static_cast<size_t>(node)] && may_be_logical(node, *call);
     for (int i = 0; i < v(node).operands; ++i) {
