@@ -68,28 +68,62 @@ template <class T> class WeighedCall final : public Call {
     }
     out_ = inner;
     items_ = Pieces::of(lines_of(x, end - 1).outer / std::max<int64_t>(channels, 1), std::max(in_, most_), work);
+    rows_ = {last().to, last().to};
+    if (items_.step == 1 && last().inner >= least_inner) rows_ = Pieces::of(last().to, last().inner, large_work);
   }
 
-  int64_t chunks() const override { return out_ == 0 ? 0 : items_.count(); }
+  int64_t chunks() const override { return out_ == 0 ? 0 : items_.count() * rows_.count(); }
 
   void run(int64_t chunk, const CallData& data) override {
-    const int64_t begin = items_.first(chunk), items = items_.last(chunk) - begin;
+    const int64_t first_item = items_.first(chunk / rows_.count()), part = chunk % rows_.count();
+    const int64_t items = items_.last(chunk / rows_.count()) - first_item;
+    const Rows made{rows_.first(part), rows_.last(part)};
+    const Rows read = rows_.count() == 1 ? Rows{0, last().from} : rows_read(made, data);
     const auto between = count_ > 1 ? std::make_unique_for_overwrite<T[]>(static_cast<size_t>(2 * items * most_))
                                     : std::unique_ptr<T[]>();
-    const T* from = static_cast<const T*>(data.operands[0]) + begin * in_;
-    for (int i = 0; i < count_; ++i) {
-      T* const to =
-          i + 1 == count_ ? static_cast<T*>(data.result) + begin * out_ : between.get() + (i % 2) * items * most_;
-      run_pass(passes_[static_cast<size_t>(i)], items, from, to, data);
+    const T* from = static_cast<const T*>(data.operands[0]) + first_item * in_ + read.first * (in_ / last().from);
+    for (int i = 0; i + 1 < count_; ++i) {
+      T* const to = between.get() + (i % 2) * items * most_;
+      Pass pass = passes_[static_cast<size_t>(i)];
+      pass.outer = pass.outer / last().from * read.count();
+      run_pass(pass, items, from, to, data);
       from = to;
     }
+    run_last(items, made, read, from, static_cast<T*>(data.result) + first_item * out_, data);
   }
 
  private:
   static constexpr int64_t work = 1 << 13, least_inner = 8;
+  static constexpr int64_t large_work = 1 << 15;  // elements of a part of an item
+
+  struct Rows {
+    int64_t first, last;
+    int64_t count() const { return last - first; }
+  };
+
+  const Pass& last() const { return passes_[static_cast<size_t>(count_ - 1)]; }
+
+  /// Which rows the last pass reads for these of its result.
+  Rows rows_read(const Rows& made, const CallData& data) const {
+    const int32_t* const places = static_cast<const int32_t*>(data.operands[1]) + last().table;
+    const auto [least, most] = std::minmax_element(places + made.first * last().taps, places + made.last * last().taps);
+    return {*least, *most + 1};
+  }
+
+  /// Some rows of the result of some items, of rows that begin with the first one read.
+  void run_last(int64_t items, const Rows& made, const Rows& read, const T* from, T* to, const CallData& data) const {
+    if (rows_.count() == 1) return run_pass(last(), items, from, to, data);
+    auto run = rows_of(last(), from, to + made.first * last().inner, data);
+    run.first = read.first;
+    run.rows = made.count();
+    run.places += made.first * last().taps;
+    run.weights += made.first * last().taps;
+    kernels_.weigh_rows(run);
+  }
 
   engines::WeighedRows<T> rows_of(const Pass& pass, const T* from, T* to, const CallData& data) const {
     return {.from = from,
+            .first = 0,
             .to = to,
             .count = pass.inner,
             .rows = pass.to,
@@ -139,7 +173,7 @@ template <class T> class WeighedCall final : public Call {
   std::array<Pass, WeighedAttributes::most_dims> passes_{};
   int count_ = 0;
   int64_t in_ = 0, out_ = 0, most_ = 0;  // elements of an item before, behind and between the passes
-  Pieces items_;
+  Pieces items_, rows_;                  // rows of the last pass, where items are large
 };
 
 }  // namespace

@@ -281,7 +281,7 @@ template <class T> void expect_weighed_rows(const TileKernels& kernel) {
         expected[static_cast<size_t>(j * count + i)] = sum;
       }
     }
-    kernel.of<T>().weigh_rows({from.data(), to.data(), count, rows, places.data(), weights.data(), taps});
+    kernel.of<T>().weigh_rows({from.data(), 0, to.data(), count, rows, places.data(), weights.data(), taps});
     EXPECT_EQ(to, expected) << kernel.name << ' ' << count;
   }
 }

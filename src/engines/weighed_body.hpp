@@ -55,7 +55,7 @@ template <class T> void weigh_rows(const WeighedRows<T>& run) {
     for (int64_t entry = j * run.taps; entry < (j + 1) * run.taps; ++entry) {
       if (run.weights[entry] == 0) continue;
       if (n == most_together) add();
-      counted.rows[n] = run.from + run.places[entry] * run.count;
+      counted.rows[n] = run.from + (run.places[entry] - run.first) * run.count;
       counted.weights[n++] = run.weights[entry];
     }
     if (n > 0 || first) add();

@@ -118,6 +118,8 @@ TEST(Resample, ManyPlanesInFloat32AgreeWithFloat64) {
     agrees({4, 150, 5, 2}, {.size = {4, 301}, .mode = mode});
     agrees({5, 4, 3, 33, 2}, {.size = {9, 4, 7}, .mode = mode});
     agrees({3001, 2, 1}, {.size = 17, .mode = mode});
+    agrees({150, 130, 2, 1}, {.size = {220, 290}, .mode = mode});  // in parts of an image
+    agrees({40, 30, 20, 1, 2}, {.size = {45, 33, 61}, .mode = mode});
   }
 }
 

@@ -316,6 +316,8 @@ TEST(ChannelsFirst, ResizedLinesAndVolumesAreTheSame) {
   expect_same_values([&](auto step) { return step(interpolate(step(conv(line, v)), {.size = 7})); });
   expect_same_values([&](auto step) { return step(interpolate(step(conv(volume, w)), {.size = {9, 3, 2}})); });
   expect_same_values([&](auto step) { return step(interpolate(step(conv(volume, w)), {.size = 1})); });
+  const Array large = drawn(rng, {40, 50, 3, 1}), u = drawn(rng, {3, 3, 3, 16});
+  expect_same_values([&](auto step) { return step(interpolate(step(conv(large, u)), {.size = {61, 90}})); });
   expect_same_values([&](auto step) {
     return step(interpolate(step(conv(volume, w)), {.size = {8, 3, 11}, .mode = Interpolation::nearest}));
   });
