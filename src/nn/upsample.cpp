@@ -24,7 +24,7 @@ int64_t at(const Extents& extents, int dim) {
 
 /// Element i of the result is element floor(i * in / out) of x.
 std::vector<int64_t> nearest(int64_t in, int64_t out) {
-  product_of_sizes("Upsample", {in, out});
+  require_resizable("Upsample", static_cast<double>(out));
   std::vector<int64_t> places;
   for (int64_t i = 0; i < out; ++i) places.push_back(i * in / out);
   return places;

@@ -119,9 +119,11 @@ Resizing resizing_of(const Array& x, const InterpolateOptions& options, int d, i
   if (options.scale.empty()) {
     const int64_t out = extent_for("interpolate", "size", options.size, d, spatial, 0);
     if (out < 1 || x.size(d) < 1) refuse_option("sizes are at least 1", std::to_string(out), "leave no dim empty");
+    require_resizable("interpolate", static_cast<double>(out));
     return {x.size(d), out, in / static_cast<double>(out)};
   }
   const double scale = options.scale[options.scale.size() == 1 ? 0 : static_cast<size_t>(d)];
+  require_resizable("interpolate", in * scale);
   const auto out = static_cast<int64_t>(std::floor(in * scale));
   if (!(scale > 0) || out < 1) refuse_option("sizes are at least 1", std::to_string(scale), "use a larger scale");
   return {x.size(d), out, 1 / scale};

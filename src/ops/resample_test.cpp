@@ -138,6 +138,10 @@ TEST(Resample, HalvesAndMessages) {
             "interpolate: either size or scale is given; got none; write {.size = {8, 8}}");
   error_of([&] { interpolate(x, {.size = 0}); }, ErrorKind::argument);
   error_of([&] { interpolate(x, {.scale = {0.1}}); }, ErrorKind::argument);
+  error_of([&] { interpolate(x, {.scale = {1e300}}); }, ErrorKind::argument);
+  error_of([&] { interpolate(x, {.scale = {std::nan("")}}); }, ErrorKind::argument);
+  EXPECT_EQ(error_of([&] { interpolate(x, {.size = 1 << 25}); }, ErrorKind::argument),
+            "interpolate: a dim gets at most 2^24 elements; got 33554432; resize parts, or repeat elements");
   error_of([&] { interpolate(x, {.scale = {1, 2, 3}}); }, ErrorKind::argument);
   error_of([&] { interpolate(x, {.size = 2, .mode = Interpolation::area, .align_corners = true}); },
            ErrorKind::argument);

@@ -2,6 +2,7 @@
 #include "ops/weighed_taps.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
@@ -43,6 +44,14 @@ Array record_weighed(const Array& x, const Array& places, const Array& weights, 
 Array vector_of(const std::vector<int32_t>& places) { return Array(places, {static_cast<int64_t>(places.size())}); }
 
 }  // namespace
+
+void require_resizable(std::string_view op, double out) {
+  constexpr double most = 1 << 24;
+  if (out <= most) return;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", out);
+  refuse(ErrorKind::argument, op, "a dim gets at most 2^24 elements", text, "resize parts, or repeat elements");
+}
 
 void WeighedTaps::add(int64_t place, double weight) {
   taps_.push_back({static_cast<int32_t>(std::clamp<int64_t>(place, 0, in_ - 1)), weight});

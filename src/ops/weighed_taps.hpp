@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <rosin/array.hpp>
 
 namespace rosin {
+
+/// Error (argument): a dim would get more than 2^24 elements, for each of which a table has entries.
+void require_resizable(std::string_view op, double out);
 
 /// Of one dim: the elements that each element of the result is made of.
 class WeighedTaps {
