@@ -1,6 +1,6 @@
 // Images at other sizes and places: interpolation to any size, sampling at the points of a grid, and the windows of
-// images as columns. Images are (spatial..., channels, batch) with one to three spatial dims. All of it has gradients of
-// any order and runs on every device.
+// images as columns. Images are (spatial..., channels, batch) with one to three spatial dims. All of it has gradients
+// of any order and runs on every device.
 #pragma once
 
 #include <cstdint>

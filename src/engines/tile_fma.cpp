@@ -32,7 +32,7 @@ struct FirstLanes {
 };
 
 constexpr bool may_ask = false;
-constexpr bool asking_pays() { return false; }
+[[maybe_unused]] constexpr bool asking_pays() { return false; }
 
 template <class T> struct Vec;
 

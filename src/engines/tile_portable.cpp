@@ -25,7 +25,7 @@ constexpr int filter_rows = 1;
 /// Where the processor this is compiled for has fused multiply-adds (every aarch64) they give the bits of the other
 /// kernels; elsewhere sums are rounded twice (multiply, then add), as without hardware they would be far slower.
 constexpr bool may_ask = false;
-constexpr bool asking_pays() { return false; }
+[[maybe_unused]] constexpr bool asking_pays() { return false; }
 
 template <class T> struct Vec {
   typedef T Register __attribute__((vector_size(16)));

@@ -54,15 +54,15 @@ std::string weighed_out(NodeWriting& node) {
   const auto sizes_of = [](const std::vector<Size>& sizes) {
     std::vector<int64_t> all;
     for (const Size& size : sizes) all.push_back(size.rest);
-    return all;
+    return Shape(all);
   };
-  const std::vector<int64_t> result = sizes_of(node.sizes()), x = sizes_of(node.operand(0).sizes);
+  const Shape result = sizes_of(node.sizes()), x = sizes_of(node.operand(0).sizes);
   const std::vector<int64_t> places = cast(node.operand(1).value, Int64).to_vector<int64_t>();
   const std::vector<double> weights = cast(node.operand(2).value, Float64).to_vector<double>();
   const auto begins = table_begins(how, result, x);
   std::string y = node.in(0);
   for (int d = 0; d < how.dims; ++d) {
-    const int64_t dim = how.dim + d, taps = how.taps_of(d), count = result[static_cast<size_t>(dim)];
+    const int64_t dim = how.dim + d, taps = how.taps_of(d), count = result[static_cast<int>(dim)];
     std::vector<std::string> parts;
     for (int64_t tap = 0; tap < taps; ++tap) {
       std::vector<int64_t> at;
