@@ -74,6 +74,10 @@ std::string weighed_out(NodeWriting& node) {
       }
       const auto axis = integer_attribute("axis", axis_of(dim, node.rank()));
       const std::string part = node.add("Gather", {y, node.file.integers(at)}, {axis});
+      if (std::all_of(of.begin(), of.end(), [](double weight) { return weight == 1; })) {
+        parts.push_back(part);
+        continue;
+      }
       std::vector<int64_t> along(static_cast<size_t>(dim), 1);
       along.push_back(count);
       parts.push_back(node.add("Mul", {part, node.file.tensor(cast(Array(of, Shape(along)), node.value().type))}));

@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 #include <rosin/onnx.hpp>
 
+#include "graph/gather_form.hpp"
 #include "graph/leaf.hpp"
 #include "onnx/exports.hpp"
 #include "onnx/file_writing.hpp"
@@ -83,8 +84,9 @@ std::string Writing::written(const RecordedValue& value) {
   if (is_complex(value.type) && !moves_whole_elements(value)) {
     throw Error(ErrorKind::argument, std::string(value.op->name) + " (complex numbers)");
   }
-  for (const Operand& operand : value.operands) {
-    if (operand.value >= 0) name_of(operand.value);
+  const size_t named = sums_weighed(*value.op) ? 1 : value.operands.size();  // their tables are written tap by tap
+  for (size_t i = 0; i < named; ++i) {
+    if (value.operands[i].value >= 0) name_of(value.operands[i].value);
   }
   NodeWriting node(recording_, value, names_, *row, graph_);
   const std::string result = row->write(node);

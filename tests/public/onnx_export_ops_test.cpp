@@ -189,6 +189,20 @@ TEST_F(OnnxExportOps, ScattersThatCombine) {
   EXPECT_NE(why.find("scatter_max (the format has it from opset 18 on)"), std::string::npos) << why;
 }
 
+TEST_F(OnnxExportOps, ResizedImages) {
+  const auto f = [](const Array& x) {
+    const InterpolateOptions smaller{.size = {3, 2}, .antialias = true};
+    const auto enlarged = [](const Array& y) { return Upsample(2, UpsampleMode::bilinear)(y); };
+    return Arrays{enlarged(x),
+                  Upsample(UpsampleMode::nearest, {.size = {7, 9}})(x),
+                  interpolate(x, {.size = {5, 6}, .mode = Interpolation::cubic}),
+                  interpolate(x, smaller),
+                  interpolate(x, {.size = 1, .mode = Interpolation::area}),
+                  gradient([&](const Array& y) { return sum(square(enlarged(y))); }, x)};
+  };
+  check_all(f, randn({5, 4, 2, 3}));
+}
+
 TEST_F(OnnxExportOps, FourierTransforms) {
   const auto f = [](const Array& x) {
     const Array z = fft(x, 0), turned = permute(reshape(z, {2, 3, -1}), {1, 2, 0});
