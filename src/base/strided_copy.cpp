@@ -257,6 +257,10 @@ void BlockCopy::run(void* target, const void* source) const {
   else if (chunks_ > 1) parallel_for(chunks_, [&](int64_t chunk) { run(chunk, target, source); });
 }
 
+void BlockCopy::run_here(void* target, const void* source) const {
+  for (int64_t chunk = 0; chunk < chunks_; ++chunk) run(chunk, target, source);
+}
+
 std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width) {
   constexpr int64_t worth_a_block = 8, short_row = 32;
   const StridedCopy copy = merged_copy(rank, sizes, strides);

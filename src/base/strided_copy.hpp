@@ -46,6 +46,8 @@ class BlockCopy {
   void run(int64_t chunk, void* target, const void* source) const;
   /// All chunks, on all threads where there is enough to copy.
   void run(void* target, const void* source) const;
+  /// All chunks, on this thread.
+  void run_here(void* target, const void* source) const;
 
  private:
   template <class Word> void run_words(int64_t chunk, void* target, const void* source) const;

@@ -35,10 +35,6 @@ BlockCopy turning(int64_t length, int64_t rows, size_t width, bool back) {
   return {copy, width, 0, 1};
 }
 
-void run_all(const BlockCopy& copy, void* to, const void* from) {
-  for (int64_t chunk = 0; chunk < copy.chunks(); ++chunk) copy.run(chunk, to, from);
-}
-
 /// The copies of so many rows around a pass.
 struct Turning {
   BlockCopy there, back;
@@ -156,11 +152,11 @@ template <class T> class WeighedCall final : public Call {
     const auto turned = std::make_unique_for_overwrite<T[]>(static_cast<size_t>((in + out) * turned_rows));
     T* const made = turned.get() + in * turned_rows;
     const auto run_rows = [&](const Turning& turning, int64_t rows, int64_t at) {
-      run_all(turning.there, turned.get(), from + at * in);
+      turning.there.run_here(turned.get(), from + at * in);
       auto run = rows_of(pass, turned.get(), made, data);
       run.count *= rows;
       kernels_.weigh_rows(run);
-      run_all(turning.back, to + at * out, made);
+      turning.back.run_here(to + at * out, made);
     };
     if (outer >= turned_rows) {
       const Turning whole(pass, turned_rows, sizeof(T));

@@ -276,8 +276,8 @@ template <class T> class TurnedPlaneWeights final : public VendorCall {
     void run(int64_t first, const VendorBuffers& buffers, void* scratch) const {
       T *const x = static_cast<T*>(scratch), *const dy = x + dy_at_;
       const int64_t first_out = first * multiplier_;
-      run_all(x_, x, static_cast<const T*>(buffers.first) + first);
-      run_all(dy_, dy, static_cast<const T*>(buffers.second) + first_out);
+      x_.run_here(x, static_cast<const T*>(buffers.first) + first);
+      dy_.run_here(dy, static_cast<const T*>(buffers.second) + first_out);
       const VendorBuffers inside{x, dy, nullptr, static_cast<T*>(buffers.result) + first_out * taps_, nullptr};
       for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk) call_->run_chunk(chunk, inside, x + scratch_at_);
     }
@@ -291,9 +291,6 @@ template <class T> class TurnedPlaneWeights final : public VendorCall {
               sizeof(T),
               1,
               0};
-    }
-    static void run_all(const BlockCopy& copy, void* to, const void* from) {
-      for (int64_t chunk = 0; chunk < copy.chunks(); ++chunk) copy.run(chunk, to, from);
     }
 
     int64_t multiplier_ = 1, taps_ = 1;

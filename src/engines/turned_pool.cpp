@@ -28,10 +28,6 @@ BlockCopy turning(int64_t planes, int64_t points, size_t width, bool back) {
   return {copy, width, back ? 0 : 1, back ? 1 : 0};
 }
 
-void run_all(const BlockCopy& copy, void* to, const void* from) {
-  for (int64_t chunk = 0; chunk < copy.chunks(); ++chunk) copy.run(chunk, to, from);
-}
-
 /// A call for so many planes at once.
 class Together {
  public:
@@ -57,12 +53,12 @@ class Together {
     const auto behind = [&](size_t i) { return static_cast<size_t>(first * counts_[i]) * width_; };
     const void* const given[operands] = {buffers.first, buffers.second, buffers.third};
     for (size_t i = 0; i < operands; ++i) {
-      if (counts_[i] > 0) run_all(copies_[i], at(i), static_cast<const char*>(given[i]) + behind(i));
+      if (counts_[i] > 0) copies_[i].run_here(at(i), static_cast<const char*>(given[i]) + behind(i));
     }
     const VendorBuffers inside{at(0), at(1), at(2), at(operands), nullptr};
     for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk)
       call_->run_chunk(chunk, inside, static_cast<char*>(scratch) + scratch_at_);
-    run_all(copies_[operands], static_cast<char*>(buffers.result) + behind(operands), at(operands));
+    copies_[operands].run_here(static_cast<char*>(buffers.result) + behind(operands), at(operands));
   }
 
  private:
