@@ -320,10 +320,10 @@ bool planes_can(const ConvSpec& spec) {
 
 /// Measured on Granite Rapids: oneDNN takes 10 times as long for filters larger than 3x3.
 bool turned_planes_pay(const ConvSpec& given) {
-  constexpr int64_t few_taps = 9;
   ConvSpec spec = given;
   if (spec.type == DType::BFloat16) spec.type = DType::Float32;  // as which they are computed then
-  return spec.kind == ConvKind::backward_weights && planes_can(spec) && ConvShape(spec).kernel.count() > few_taps;
+  return spec.kind == ConvKind::backward_weights && planes_can(spec) &&
+         ConvShape(spec).kernel.count() > plan::most_taps_in_blocks;
 }
 
 std::unique_ptr<VendorCall> prepare_plane_conv(const ConvSpec& spec) {

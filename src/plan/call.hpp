@@ -165,6 +165,9 @@ enum class Order : uint8_t {
   channels_first  // images: channels, spatial dims, batch (CWHN)
 };
 
+/// The gradient by filters of single channels with more taps than this (3x3) is computed by planes, of any size.
+inline constexpr int64_t most_taps_in_blocks = 9;
+
 /// What an executor says of the plans that are made for it. Immutable, asked from any thread.
 class Target {
  public:

@@ -51,12 +51,11 @@ struct SizeLimits {
     return (weights.wide & ((1u << (weights.rank - 2)) - 1)) == 0;
   }
 
-  /// Whether it is a gradient by filters larger than 3x3, which takes planes of any size best.
+  /// Whether it is a gradient by filters of so many taps that planes of any size are best.
   static bool is_of_many_taps(const Node& convolution) {
-    constexpr int64_t few = 9;
     int64_t taps = convolution.op->contraction == Contraction::convolution_weights ? 1 : 0;
     for (int d = 0; d < convolution.rank - 2; ++d) taps *= convolution.sizes[d];
-    return taps > few;
+    return taps > plan::most_taps_in_blocks;
   }
 
   /// The size of the fastest dim that has several elements.
