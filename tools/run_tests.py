@@ -56,7 +56,8 @@ def amdgpu(name, warp):
 
 
 DEVICES = (("OpenCL:0", 2, POCL, OPENCL_TESTS), ("CUDA:0", 2, CUDA, CUDA_TESTS),
-           ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
+           ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"),  # compiled loops alone
+           ("reference:0", 1, {}, "*/OpSuiteModes*"))  # of all ops, as nothing is compiled
 SLOW_DEVICES = (
     ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
     ("CUDA:0", 1, CUDA, "SlowDeviceSteps*:OpSuiteSort.L*:OpSuiteSort.M*"),

@@ -125,14 +125,15 @@ template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> far_quarters(
 }
 
 /// The angle of a Float32 from 0 to near_limit, after Cody and Waite: pi/2 in three parts of which n is taken off. The
-/// difference from the first is exact, the second comes as a product and what rounding takes from it.
+/// difference from the first is exact, the second comes as a product and what rounding takes from it: a product by fma,
+/// as a difference from x * y may round once with it.
 template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> near_quarters(X a) {
   const X shift = rounding_shift(a);
   const X sum = fma(a, lit(a, 0x1.45f306p-1), shift);
   const X n = sum - shift;
   constexpr double first = 0x1.921fb6p+0, second = -0x1.777a5cp-25, third = -0x1.ee59dap-50;
   const X coarse = fma(n, lit(a, -first), a);
-  const X taken = n * second, lost = fma(n, lit(a, second), -taken);
+  const X taken = fma(n, lit(a, second), lit(a, 0)), lost = fma(n, lit(a, second), -taken);
   const X r = coarse - taken;
   return {r, fma(n, lit(a, -third), ((coarse - r) - taken) - lost), bits_of(sum)};
 }
