@@ -28,6 +28,10 @@ std::unique_ptr<VendorCall> prepare_sweep_matmul(const MatmulSpec& spec);
 bool packing_pays(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_packed_matmul(const MatmulSpec& spec);
 
+/// Whether the processor has matrix registers for the product, and the product elements. Read amx_matmul.cpp.
+bool amx_can(const MatmulSpec& spec);
+std::unique_ptr<VendorCall> prepare_amx_matmul(const MatmulSpec& spec);
+
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
 
 /// Of images in logical order: each channel by itself.

@@ -132,7 +132,7 @@ class VendorCall {
   /// know what values that are not finite give; the call says so, and another engine answers (checked.hpp).
   virtual bool sure(const VendorBuffers&) const { return true; }
 
-  /// Who computes: "onednn", "tile", "packed", "winograd", "planes" or "plain"; for reports and tests.
+  /// Who computes: "onednn", "tile", "packed", "amx", "winograd", "planes" or "plain"; for reports and tests.
   virtual const char* engine() const noexcept = 0;
 
  protected:
@@ -147,7 +147,7 @@ class VendorCall {
 };
 
 /// Which answer prepare may choose; everything but `best` is for tests and measurements and throws where it cannot.
-enum class Engine : uint8_t { best, onednn, tile, packed, winograd, plain };
+enum class Engine : uint8_t { best, onednn, tile, packed, amx, winograd, plain };
 
 /// Each throws Error(dtype) for a type it does not compute, Error(argument) for a spec that breaks a rule above, and
 /// Error(backend) when oneDNN refuses.

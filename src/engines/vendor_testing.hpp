@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engines/onednn.hpp"
+#include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
 #include "engines/vendor.hpp"
 #include "engines/winograd.hpp"
@@ -31,6 +32,7 @@ inline std::vector<Engine> engines_for(const MatmulSpec& spec) {
   const bool tiles = spec.type == DType::Float32 || spec.type == DType::Float64;
   if (tiles && tile_kernels().packed.vectors > 0 && spec.batch == 1 && spec.m * spec.n * spec.k > 0)
     engines.push_back(Engine::packed);
+  if (amx_can(spec)) engines.push_back(Engine::amx);
   return engines;
 }
 

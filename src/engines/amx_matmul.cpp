@@ -1,0 +1,197 @@
+// Products of BFloat16 by the kernel of amx_kernel.hpp: operands are copied into panels first, on all threads, and
+// those of a batch by the thread that multiplies them. What is not finite stays where it is: what panels are filled up
+// with meets nothing but itself. Read after amx_kernel.hpp and packed_matmul.cpp.
+#include "engines/tile.hpp"
+
+#include <algorithm>
+
+#include <rosin/error.hpp>
+
+#include "base/workers.hpp"
+#include "engines/amx_kernel.hpp"
+#include "engines/cuts.hpp"
+#include "engines/onednn.hpp"
+
+namespace rosin::engines {
+
+#if defined(__x86_64__)
+
+namespace {
+
+constexpr int64_t side = 2 * amx_lines;      // of what is computed at a time
+constexpr int64_t thousands = 500;           // multiply-adds a microsecond
+constexpr int64_t block_elements = 1 << 19;  // of panels of A that stay in the second cache
+constexpr int64_t packed_at_once = 1 << 16;  // elements that are worth a thread
+constexpr int64_t few_columns = 256;
+constexpr int64_t least_columns = 4 * amx_lines;  // of a chunk
+
+/// Where part `i` of `parts` nearly equal ones of `count` begins.
+constexpr int64_t part_begin(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
+
+class AmxMatmul final : public VendorCall {
+ public:
+  explicit AmxMatmul(const MatmulSpec& spec)
+      : spec_(spec), blocks_((spec.k + amx_steps - 1) / amx_steps),
+        row_pairs_((spec.m + 2 * amx_lines - 1) / (2 * amx_lines)),
+        column_pairs_((spec.n + 2 * amx_lines - 1) / (2 * amx_lines)), a_elements_(panels_of(spec.m) * panel()),
+        b_elements_(panels_of(spec.n) * panel()) {
+    const int64_t wanted = worthwhile_chunks(microseconds_of(spec, thousands));
+    const auto bytes = [](int64_t elements) { return static_cast<size_t>(elements) * sizeof(uint16_t); };
+    if (spec.batch > 1) {
+      item_parts_ = std::min(wanted, spec.batch);
+      a_where_used_ = true;
+      scratch_bytes_ = bytes(2 * panel() + b_elements_);
+    } else if (spec.a_transposed && spec.n <= few_columns && row_pairs_ >= wanted && b_elements_ <= block_elements) {
+      row_parts_ = wanted;
+      a_where_used_ = true;
+      scratch_bytes_ = bytes(2 * panel());
+      workspace_bytes_ = bytes(b_elements_);
+    } else {
+      const int64_t most_columns = std::max<int64_t>(1, spec.n / least_columns);
+      column_parts_ = std::clamp<int64_t>(wanted / (a_elements_ / block_elements + 1), 1, most_columns);
+      row_parts_ = std::clamp<int64_t>(wanted / column_parts_, 1, row_pairs_);
+      workspace_bytes_ = bytes(b_elements_ + a_elements_);
+    }
+    has_begin_ = workspace_bytes_ > 0;
+    chunks_ = item_parts_ * row_parts_ * column_parts_;
+  }
+
+  const char* engine() const noexcept override { return "amx"; }
+
+  std::optional<MatmulPart> part_of(int64_t chunk) const override {
+    const int64_t item = chunk % item_parts_, column = chunk / item_parts_ % column_parts_,
+                  row = chunk / item_parts_ / column_parts_;
+    return MatmulPart{part_begin(spec_.batch, item_parts_, item),
+                      part_begin(spec_.batch, item_parts_, item + 1),
+                      part_begin(column_pairs_, column_parts_, column) * side,
+                      std::min(spec_.n, part_begin(column_pairs_, column_parts_, column + 1) * side),
+                      part_begin(row_pairs_, row_parts_, row) * side,
+                      std::min(spec_.m, part_begin(row_pairs_, row_parts_, row + 1) * side)};
+  }
+
+  void begin(const VendorBuffers& buffers) const override {
+    uint16_t* const to = static_cast<uint16_t*>(buffers.workspace);
+    pack_all(b_of(buffers, 0, to));
+    if (!a_where_used_) pack_all(a_of(buffers, 0, to + b_elements_));
+  }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const AmxRegisters registers;
+    const MatmulPart part = *part_of(chunk);
+    auto* const own = static_cast<uint16_t*>(scratch);
+    Operands x{own, own + 2 * panel(), nullptr};
+    if (spec_.batch == 1) {
+      x.b = static_cast<const uint16_t*>(buffers.workspace);
+      if (!a_where_used_) x.a = x.b + b_elements_;
+    }
+    for (int64_t item = part.first_item; item < part.last_item; ++item) {
+      if (spec_.batch > 1 && (item == part.first_item || spec_.b_batch_stride != 0)) {
+        pack_for_amx(b_of(buffers, item, own + 2 * panel()));
+      }
+      x.c = static_cast<uint16_t*>(buffers.result) + item * spec_.c_batch_stride;
+      if (a_where_used_) multiply_and_pack(part, a_of(buffers, item, own), x);
+      else multiply(part, x);
+    }
+  }
+
+ private:
+  static int64_t panels_of(int64_t lines) { return (lines + amx_lines - 1) / amx_lines; }
+  int64_t panel() const { return blocks_ * amx_block; }  // elements
+
+  AmxLines a_of(const VendorBuffers& buffers, int64_t item, uint16_t* to) const {
+    const uint16_t* from = static_cast<const uint16_t*>(buffers.first) + item * spec_.a_batch_stride;
+    return {from, spec_.a_transposed, spec_.lda, spec_.m, spec_.k, true, to, panel()};
+  }
+  AmxLines b_of(const VendorBuffers& buffers, int64_t item, uint16_t* to) const {
+    const uint16_t* from = static_cast<const uint16_t*>(buffers.second) + item * spec_.b_batch_stride;
+    return {from, !spec_.b_transposed, spec_.ldb, spec_.n, spec_.k, false, to, panel()};
+  }
+
+  /// In pieces of what stands side by side: of whole lines along memory, of whole steps across it.
+  void pack_all(const AmxLines& all) const {
+    const int64_t units = all.along ? panels_of(all.lines) : blocks_;
+    const int64_t unit = all.along ? amx_lines : amx_steps;
+    const int64_t together = std::max<int64_t>(1, packed_at_once / (unit * (all.along ? all.steps : all.lines)));
+    parallel_for((units + together - 1) / together, [&](int64_t piece) {
+      const int64_t begin = piece * together;
+      AmxLines some = all;
+      some.from += begin * unit * all.distance;
+      some.to += begin * (all.along ? panel() : amx_block);
+      int64_t& count = all.along ? some.lines : some.steps;
+      count = std::min(together * unit, count - begin * unit);
+      pack_for_amx(some);
+    });
+  }
+
+  /// Panels, and the result of an item.
+  struct Operands {
+    const uint16_t *a, *b;
+    uint16_t* c;
+  };
+
+  /// Each two panels of A meet all of B as soon as they are filled.
+  void multiply_and_pack(const MatmulPart& part, const AmxLines& a, const Operands& x) const {
+    for (int64_t row = part.first_row; row < part.last_row; row += side) {
+      AmxLines two = a;
+      two.from += row * (a.along ? a.distance : 1);
+      two.lines = std::min(side, a.lines - row);
+      pack_for_amx(two);
+      for (int64_t column = part.first_column; column < part.last_column; column += side) {
+        run_tile(part, row, column, x.a, x);
+      }
+    }
+  }
+
+  /// Panels of A that stay in the second cache meet all of B, of which two panels stay in the first one meanwhile.
+  void multiply(const MatmulPart& part, const Operands& x) const {
+    const int64_t block = std::max<int64_t>(1, block_elements / (2 * panel())) * side;
+    for (int64_t first = part.first_row; first < part.last_row; first += block) {
+      const int64_t last = std::min(part.last_row, first + block);
+      for (int64_t column = part.first_column; column < part.last_column; column += side) {
+        for (int64_t row = first; row < last; row += side) {
+          run_tile(part, row, column, x.a + row / amx_lines * panel(), x);
+        }
+      }
+    }
+  }
+
+  void run_tile(const MatmulPart& part, int64_t row, int64_t column, const uint16_t* a, const Operands& x) const {
+    multiply_on_amx({a, x.b + column / amx_lines * panel(), blocks_, std::min(side, part.last_row - row),
+                     std::min(side, part.last_column - column), x.c + row + column * spec_.ldc, spec_.ldc,
+                     spec_.accumulate});
+  }
+
+  MatmulSpec spec_;
+  int64_t blocks_;                    // of steps
+  int64_t row_pairs_, column_pairs_;  // of panels
+  int64_t a_elements_, b_elements_;   // of the panels of an item
+  bool a_where_used_ = false;         // panels of A are filled where they are used
+  int64_t item_parts_ = 1, row_parts_ = 1, column_parts_ = 1;
+};
+
+}  // namespace
+
+bool amx_can(const MatmulSpec& spec) {
+  return spec.type == DType::BFloat16 && onednn_bfloat_products() == BFloatProducts::tiles &&
+         std::min({spec.m, spec.n, spec.k, spec.batch}) > 0;
+}
+
+std::unique_ptr<VendorCall> prepare_amx_matmul(const MatmulSpec& spec) {
+  if (!amx_can(spec)) {
+    throw Error(ErrorKind::backend, "matmul: matrix registers multiply BFloat16 that are there, on processors with AMX; "
+                                    "got other ones; take another engine");
+  }
+  return std::make_unique<AmxMatmul>(spec);
+}
+
+#else
+
+bool amx_can(const MatmulSpec&) { return false; }
+
+std::unique_ptr<VendorCall> prepare_amx_matmul(const MatmulSpec&) {
+  throw Error(ErrorKind::backend, "matmul: this build knows no matrix registers; take another engine");
+}
+
+#endif
+
+}  // namespace rosin::engines
