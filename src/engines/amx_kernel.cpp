@@ -118,16 +118,18 @@ template <bool two_rows, bool two_columns> void multiply(const AmxTile& tile) {
   if constexpr (two_rows) _tile_zero(1);
   if constexpr (two_columns) _tile_zero(2);
   if constexpr (two_rows && two_columns) _tile_zero(3);
-  for (int64_t at = 0; at < panel; at += amx_block) {
-    _tile_loadd(4, tile.b + at, row_bytes);
-    _tile_loadd(6, tile.a + at, row_bytes);
+  const uint16_t *a = tile.a, *b = tile.b.from;
+  const auto line = static_cast<size_t>(tile.b.line) * sizeof(uint16_t);
+  for (const uint16_t* const end = a + panel; a != end; a += amx_block, b += tile.b.block) {
+    _tile_loadd(4, b, line);
+    _tile_loadd(6, a, row_bytes);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (two_rows) {
-      _tile_loadd(7, tile.a + panel + at, row_bytes);
+      _tile_loadd(7, a + panel, row_bytes);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (two_columns) {
-      _tile_loadd(5, tile.b + panel + at, row_bytes);
+      _tile_loadd(5, b + tile.b.panel, line);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (two_rows && two_columns) _tile_dpbf16ps(3, 5, 7);

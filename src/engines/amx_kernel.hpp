@@ -24,11 +24,17 @@ struct AmxLines {
 };
 void pack_for_amx(const AmxLines& lines);
 
+/// Blocks of B: lines, and blocks of one panel, and panels, are so many elements from one to the next.
+struct AmxBlocks {
+  const uint16_t* from;
+  int64_t line, block, panel;
+};
+
 /// c(rows, columns) = [c +] the products of one or two panels of A and of B, summed in Float32 over `blocks` blocks and
 /// rounded once. Subnormal numbers count as 0.
 struct AmxTile {
   const uint16_t* a;
-  const uint16_t* b;
+  AmxBlocks b;
   int64_t blocks;
   int64_t rows, columns;  // at most 32
   uint16_t* c;

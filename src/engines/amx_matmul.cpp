@@ -18,11 +18,12 @@ namespace rosin::engines {
 
 namespace {
 
-constexpr int64_t side = 2 * amx_lines;      // of what is computed at a time
-constexpr int64_t thousands = 500;           // multiply-adds a microsecond
-constexpr int64_t block_elements = 1 << 19;  // of panels of A that stay in the second cache
-constexpr int64_t packed_at_once = 1 << 16;  // elements that are worth a thread
-constexpr int64_t few_columns = 256;
+constexpr int64_t side = 2 * amx_lines;           // of what is computed at a time
+constexpr int64_t thousands = 500;                // multiply-adds a microsecond
+constexpr int64_t block_elements = 1 << 19;       // of panels of A that stay in the second cache
+constexpr int64_t packed_at_once = 1 << 16;       // elements that are worth a thread
+constexpr int64_t few_columns = 256;              // up to which panels of A are filled where they are used
+constexpr int64_t most_steps_between = 256;       // of lines of B that lie well
 constexpr int64_t least_columns = 4 * amx_lines;  // of a chunk
 
 /// Where part `i` of `parts` nearly equal ones of `count` begins.
@@ -31,10 +32,9 @@ constexpr int64_t part_begin(int64_t count, int64_t parts, int64_t i) { return c
 class AmxMatmul final : public VendorCall {
  public:
   explicit AmxMatmul(const MatmulSpec& spec)
-      : spec_(spec), blocks_((spec.k + amx_steps - 1) / amx_steps),
-        row_pairs_((spec.m + 2 * amx_lines - 1) / (2 * amx_lines)),
-        column_pairs_((spec.n + 2 * amx_lines - 1) / (2 * amx_lines)), a_elements_(panels_of(spec.m) * panel()),
-        b_elements_(panels_of(spec.n) * panel()) {
+      : spec_(spec), blocks_((spec.k + amx_steps - 1) / amx_steps), row_pairs_((spec.m + side - 1) / side),
+        column_pairs_((spec.n + side - 1) / side), b_lies_well_(lies_well(spec)),
+        a_elements_(panels_of(spec.m) * panel()), b_elements_(b_lies_well_ ? 0 : panels_of(spec.n) * panel()) {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec, thousands));
     const auto bytes = [](int64_t elements) { return static_cast<size_t>(elements) * sizeof(uint16_t); };
     if (spec.batch > 1) {
@@ -71,7 +71,7 @@ class AmxMatmul final : public VendorCall {
 
   void begin(const VendorBuffers& buffers) const override {
     uint16_t* const to = static_cast<uint16_t*>(buffers.workspace);
-    pack_all(b_of(buffers, 0, to));
+    if (!b_lies_well_) pack_all(b_of(buffers, 0, to));
     if (!a_where_used_) pack_all(a_of(buffers, 0, to + b_elements_));
   }
 
@@ -79,15 +79,16 @@ class AmxMatmul final : public VendorCall {
     const AmxRegisters registers;
     const MatmulPart part = *part_of(chunk);
     auto* const own = static_cast<uint16_t*>(scratch);
-    Operands x{own, own + 2 * panel(), nullptr};
+    Operands x{own, b_panels(own + 2 * panel()), nullptr};
     if (spec_.batch == 1) {
-      x.b = static_cast<const uint16_t*>(buffers.workspace);
-      if (!a_where_used_) x.a = x.b + b_elements_;
+      const auto* const panels = static_cast<const uint16_t*>(buffers.workspace);
+      x.b = b_panels(panels);
+      if (!a_where_used_) x.a = panels + b_elements_;
     }
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
-      if (spec_.batch > 1 && (item == part.first_item || spec_.b_batch_stride != 0)) {
-        pack_for_amx(b_of(buffers, item, own + 2 * panel()));
-      }
+      const AmxLines b = b_of(buffers, item, own + 2 * panel());
+      if (b_lies_well_) x.b = {b.from, b.distance, amx_steps, amx_lines * b.distance};
+      else if (spec_.batch > 1 && (item == part.first_item || spec_.b_batch_stride != 0)) pack_for_amx(b);
       x.c = static_cast<uint16_t*>(buffers.result) + item * spec_.c_batch_stride;
       if (a_where_used_) multiply_and_pack(part, a_of(buffers, item, own), x);
       else multiply(part, x);
@@ -96,6 +97,12 @@ class AmxMatmul final : public VendorCall {
 
  private:
   static int64_t panels_of(int64_t lines) { return (lines + amx_lines - 1) / amx_lines; }
+  /// Whether registers are filled from B as it stands: lines that are not many, so that they do not drive each other
+  /// out of the first cache, and whole blocks.
+  static bool lies_well(const MatmulSpec& spec) {
+    return !spec.b_transposed && spec.ldb <= most_steps_between && spec.n % amx_lines == 0 && spec.k % amx_steps == 0;
+  }
+  AmxBlocks b_panels(const uint16_t* from) const { return {from, amx_steps, amx_block, panel()}; }
   int64_t panel() const { return blocks_ * amx_block; }  // elements
 
   AmxLines a_of(const VendorBuffers& buffers, int64_t item, uint16_t* to) const {
@@ -125,7 +132,8 @@ class AmxMatmul final : public VendorCall {
 
   /// Panels, and the result of an item.
   struct Operands {
-    const uint16_t *a, *b;
+    const uint16_t* a;
+    AmxBlocks b;
     uint16_t* c;
   };
 
@@ -156,16 +164,18 @@ class AmxMatmul final : public VendorCall {
   }
 
   void run_tile(const MatmulPart& part, int64_t row, int64_t column, const uint16_t* a, const Operands& x) const {
-    multiply_on_amx({a, x.b + column / amx_lines * panel(), blocks_, std::min(side, part.last_row - row),
-                     std::min(side, part.last_column - column), x.c + row + column * spec_.ldc, spec_.ldc,
-                     spec_.accumulate});
+    AmxBlocks b = x.b;
+    b.from += column / amx_lines * b.panel;
+    multiply_on_amx({a, b, blocks_, std::min(side, part.last_row - row), std::min(side, part.last_column - column),
+                     x.c + row + column * spec_.ldc, spec_.ldc, spec_.accumulate});
   }
 
   MatmulSpec spec_;
   int64_t blocks_;                    // of steps
   int64_t row_pairs_, column_pairs_;  // of panels
-  int64_t a_elements_, b_elements_;   // of the panels of an item
-  bool a_where_used_ = false;         // panels of A are filled where they are used
+  bool b_lies_well_;
+  int64_t a_elements_, b_elements_;  // of the panels of an item
+  bool a_where_used_ = false;        // panels of A are filled where they are used
   int64_t item_parts_ = 1, row_parts_ = 1, column_parts_ = 1;
 };
 
@@ -178,8 +188,9 @@ bool amx_can(const MatmulSpec& spec) {
 
 std::unique_ptr<VendorCall> prepare_amx_matmul(const MatmulSpec& spec) {
   if (!amx_can(spec)) {
-    throw Error(ErrorKind::backend, "matmul: matrix registers multiply BFloat16 that are there, on processors with AMX; "
-                                    "got other ones; take another engine");
+    throw Error(ErrorKind::backend,
+                "matmul: matrix registers multiply BFloat16 that are there, on processors with AMX; "
+                "got other ones; take another engine");
   }
   return std::make_unique<AmxMatmul>(spec);
 }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/error.hpp>
@@ -66,6 +67,34 @@ TEST(AmxMatmul, MultipliesBatchesAndOperandsThatItemsShare) {
     spec.b_batch_stride = form / 4 == 2 ? 0 : 45 * 50;
     spec.c_batch_stride = 47 * 35 + 5;
     expect_bits_of_the_definition(spec);
+  }
+}
+
+/// Images in CWHN of single points, of whole blocks of channels and others.
+TEST(AmxMatmul, AnswersConvolutionsOfPoints) {
+  if (!has_registers()) GTEST_SKIP() << "this processor has no matrix registers";
+  for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
+    for (const auto& [in, out] : {std::pair<int64_t, int64_t>{64, 32}, {7, 13}, {3, 64}}) {
+      ConvSpec spec;
+      spec.kind = kind;
+      spec.type = DType::BFloat16;
+      spec.in_channels = in, spec.out_channels = out, spec.batch = 2;
+      spec.in[0] = spec.out[0] = 4, spec.in[1] = spec.out[1] = 6;
+      const bool weights = kind == ConvKind::backward_weights, forward = kind == ConvKind::forward;
+      spec.epilogue.bias = !weights;
+      const int64_t x = 48 * in, y = 48 * out, w = in * out;
+      const auto first = converted<BFloat>(random_values(kind == ConvKind::backward_data ? y : x));
+      const auto second = converted<BFloat>(random_values(weights ? y : w));
+      const auto bias = converted<BFloat>(random_values(forward ? out : in));
+      const auto result = [&](Engine engine) {
+        std::vector<BFloat> values(static_cast<size_t>(weights ? w : forward ? y : x));
+        execute(*prepare_conv(spec, engine), {first.data(), second.data(), bias.data(), values.data(), nullptr}, 3);
+        return values;
+      };
+      const auto wanted = result(Engine::plain), got = result(Engine::best);
+      EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(BFloat)), 0) << in << " to " << out;
+      EXPECT_STREQ(prepare_conv(spec)->engine(), "amx");
+    }
   }
 }
 

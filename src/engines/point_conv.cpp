@@ -1,6 +1,7 @@
-// Convolutions whose windows are single points, of images in logical order: a product for each image, whose operand of
-// pixels and channels is the image as it stands. The gradient by weights is the sum of the images' products: groups of
-// images, cut by sizes alone, are summed apart and then together. Read after vendor.hpp.
+// Convolutions whose windows are single points. Of images in CWHN: one product. Of those in logical order: a product
+// for each image, whose operand of pixels and channels is the image as it stands. The gradient by weights is the sum of
+// the images' products: groups of images, cut by sizes alone, are summed apart and then together. Read after
+// vendor.hpp.
 #include <algorithm>
 
 #include "engines/conv_shape.hpp"
@@ -96,14 +97,74 @@ template <class T> class PointWeights final : public VendorCall {
   int64_t step_ = 1, workspace_at_ = 0;  // of a product, in the scratch
 };
 
-}  // namespace
+/// Of all images in CWHN: channels by pixels.
+MatmulSpec whole_product_of(const ConvSpec& spec) {
+  const int64_t in = spec.in_channels, out = spec.out_channels, pixels = pixels_of(spec) * spec.batch;
+  MatmulSpec product;
+  product.type = spec.type;
+  product.epilogue = spec.epilogue;
+  product.activation = spec.activation;
+  product.a_transposed = spec.kind == ConvKind::forward;
+  product.b_transposed = spec.kind == ConvKind::backward_weights;
+  product.m = product.ldc = product.a_transposed ? out : in;
+  product.n = product.b_transposed ? out : pixels;
+  product.k = product.b_transposed ? pixels : product.a_transposed ? in : out;
+  product.lda = in;
+  product.ldb = product.a_transposed ? in : out;
+  return product;
+}
 
-bool points_can(const ConvSpec& spec) {
-  if (spec.groups != 1 || (spec.type != DType::Float32 && spec.type != DType::Float64)) return false;
+/// A product whose operands come in the other order.
+class Exchanged final : public VendorCall {
+ public:
+  explicit Exchanged(std::unique_ptr<VendorCall> product) : product_(std::move(product)) {
+    chunks_ = product_->chunks();
+    workspace_bytes_ = product_->workspace_bytes();
+    scratch_bytes_ = product_->scratch_bytes_per_chunk();
+    has_begin_ = product_->has_begin();
+    has_finish_ = product_->has_finish();
+    may_fail_ = product_->may_fail();
+  }
+
+  const char* engine() const noexcept override { return product_->engine(); }
+  size_t bytes() const noexcept override { return product_->bytes(); }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override { return product_->part_of(chunk); }
+  bool sure(const VendorBuffers& buffers) const override { return product_->sure(exchanged(buffers)); }
+  void begin(const VendorBuffers& buffers) const override { product_->begin(exchanged(buffers)); }
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    product_->run_chunk(chunk, exchanged(buffers), scratch);
+  }
+  void finish(const VendorBuffers& buffers) const override { product_->finish(exchanged(buffers)); }
+
+ private:
+  static VendorBuffers exchanged(VendorBuffers buffers) {
+    std::swap(buffers.first, buffers.second);
+    return buffers;
+  }
+
+  std::unique_ptr<VendorCall> product_;
+};
+
+bool is_of_points(const ConvSpec& spec) {
+  if (spec.groups != 1) return false;
   for (int d = 0; d < spec.spatial; ++d) {
     if (spec.kernel[d] != 1 || spec.stride[d] != 1 || spec.pad_low[d] + spec.pad_high[d] != 0) return false;
   }
   return spec.batch * spec.in_channels * spec.out_channels * pixels_of(spec) > 0;
+}
+
+}  // namespace
+
+bool points_can(const ConvSpec& spec) {
+  return is_of_points(spec) && (spec.type == DType::Float32 || spec.type == DType::Float64);
+}
+
+bool whole_product_pays(const ConvSpec& spec) { return is_of_points(spec) && amx_can(whole_product_of(spec)); }
+
+std::unique_ptr<VendorCall> prepare_whole_product(const ConvSpec& spec) {
+  std::unique_ptr<VendorCall> product = prepare_matmul(whole_product_of(spec));
+  if (spec.kind == ConvKind::backward_weights) return product;
+  return std::make_unique<Exchanged>(std::move(product));
 }
 
 std::unique_ptr<VendorCall> prepare_point_conv(const ConvSpec& spec) {

@@ -335,6 +335,7 @@ std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& given, Engine engine) {
   if (engine == Engine::best && turned_planes_pay(given)) {
     return is_half(given.type) ? by_floats(given) : prepare_plane_conv(given);
   }
+  if (engine == Engine::best && whole_product_pays(given)) return prepare_whole_product(given);
   const ConvSpec spec = lifted(given);
   if (engine == Engine::best) {
     engine = best_for_conv(spec);
