@@ -2,8 +2,6 @@
 // many workers want, none below about a millisecond.
 #include "engines/cuts.hpp"
 
-#include "engines/onednn.hpp"
-
 namespace rosin::engines {
 
 namespace {
@@ -19,10 +17,7 @@ constexpr int64_t read_bytes = 20'000;                               // a micros
 bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
   if (spec.a_transposed == spec.b_transposed) return spec.m > spec.n;
   if (spec.a_transposed && spec.m >= std::min<int64_t>(4, chunks) * row_unit / 2) return true;
-  // Tiles of BFloat16 are filled from copies of A, whichever way it lies, and each chunk of columns makes them again:
-  // measured on Granite Rapids, 1.4 to 2.7 times as fast by rows.
-  const bool copies_a = spec.type == DType::BFloat16 && onednn_bfloat_products() == BFloatProducts::tiles;
-  if (spec.b_transposed && spec.n >= chunks * least_columns && !copies_a) return false;
+  if (spec.b_transposed && spec.n >= chunks * least_columns) return false;
   return spec.m > spec.n;
 }
 

@@ -318,8 +318,8 @@ bool planes_can(const ConvSpec& spec) {
   return of_type && spec.groups == spec.in_channels && spec.batch * spec.out_channels * s.in.count() > 0;
 }
 
-/// Measured on Granite Rapids: oneDNN takes 10 times as long for filters larger than 3x3; filters of a single channel are
-/// a product, which takes a third of the time.
+/// Measured on Granite Rapids: oneDNN takes 10 times as long for filters larger than 3x3; filters of a single channel
+/// are a product, which takes a third of the time.
 bool turned_planes_pay(const ConvSpec& given) {
   ConvSpec spec = given;
   if (spec.type == DType::BFloat16) spec.type = DType::Float32;  // as which they are computed then
