@@ -23,6 +23,7 @@ constexpr int64_t thousands = 500;                // multiply-adds a microsecond
 constexpr int64_t block_elements = 1 << 19;       // of panels of A that stay in the second cache
 constexpr int64_t packed_at_once = 1 << 16;       // elements that are worth a thread
 constexpr int64_t few_columns = 256;              // up to which panels of A are filled where they are used
+constexpr int64_t most_copied = 1 << 22;          // elements of A, for all chunks together
 constexpr int64_t most_steps_between = 256;       // of lines of B that lie well
 constexpr int64_t least_columns = 4 * amx_lines;  // of a chunk
 
@@ -37,21 +38,22 @@ class AmxMatmul final : public VendorCall {
         a_elements_(panels_of(spec.m) * panel()), b_elements_(b_lies_well_ ? 0 : panels_of(spec.n) * panel()) {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec, thousands));
     const auto bytes = [](int64_t elements) { return static_cast<size_t>(elements) * sizeof(uint16_t); };
+    const bool few = spec.a_transposed && spec.n <= few_columns && b_elements_ <= block_elements;
     if (spec.batch > 1) {
       item_parts_ = std::min(wanted, spec.batch);
-      a_where_used_ = true;
-      scratch_bytes_ = bytes(2 * panel() + b_elements_);
-    } else if (spec.a_transposed && spec.n <= few_columns && row_pairs_ >= wanted && b_elements_ <= block_elements) {
+    } else if (row_pairs_ >= wanted && (few || a_elements_ > most_copied)) {
       row_parts_ = wanted;
-      a_where_used_ = true;
-      scratch_bytes_ = bytes(2 * panel());
-      workspace_bytes_ = bytes(b_elements_);
     } else {
       const int64_t most_columns = std::max<int64_t>(1, spec.n / least_columns);
       column_parts_ = std::clamp<int64_t>(wanted / (a_elements_ / block_elements + 1), 1, most_columns);
       row_parts_ = std::clamp<int64_t>(wanted / column_parts_, 1, row_pairs_);
-      workspace_bytes_ = bytes(b_elements_ + a_elements_);
     }
+    a_where_used_ = spec.batch > 1 || column_parts_ == 1;
+    const int64_t rows = (row_pairs_ + row_parts_ - 1) / row_parts_ * side;
+    block_ = std::min(rows, std::max<int64_t>(1, block_elements / (2 * panel())) * side);
+    const int64_t block = block_ / amx_lines * panel();
+    scratch_bytes_ = bytes(a_where_used_ ? block + (spec.batch > 1 ? b_elements_ : 0) : 0);
+    workspace_bytes_ = bytes(spec.batch > 1 ? 0 : b_elements_ + (a_where_used_ ? 0 : a_elements_));
     has_begin_ = workspace_bytes_ > 0;
     chunks_ = item_parts_ * row_parts_ * column_parts_;
   }
@@ -79,19 +81,16 @@ class AmxMatmul final : public VendorCall {
     const AmxRegisters registers;
     const MatmulPart part = *part_of(chunk);
     auto* const own = static_cast<uint16_t*>(scratch);
-    Operands x{own, b_panels(own + 2 * panel()), nullptr};
-    if (spec_.batch == 1) {
-      const auto* const panels = static_cast<const uint16_t*>(buffers.workspace);
-      x.b = b_panels(panels);
-      if (!a_where_used_) x.a = panels + b_elements_;
-    }
+    uint16_t* const own_b = own + block_ / amx_lines * panel();
+    const auto* const shared = static_cast<const uint16_t*>(buffers.workspace);
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
-      const AmxLines b = b_of(buffers, item, own + 2 * panel());
+      const AmxLines b = b_of(buffers, item, own_b);
+      uint16_t* const c = static_cast<uint16_t*>(buffers.result) + item * spec_.c_batch_stride;
+      Operands x{a_of(buffers, item, own), {spec_.batch > 1 ? own_b : shared, amx_steps, amx_block, panel()}, c};
       if (b_lies_well_) x.b = {b.from, b.distance, amx_steps, amx_lines * b.distance};
       else if (spec_.batch > 1 && (item == part.first_item || spec_.b_batch_stride != 0)) pack_for_amx(b);
-      x.c = static_cast<uint16_t*>(buffers.result) + item * spec_.c_batch_stride;
-      if (a_where_used_) multiply_and_pack(part, a_of(buffers, item, own), x);
-      else multiply(part, x);
+      if (!a_where_used_) x.panels = shared + b_elements_;
+      multiply(part, x);
     }
   }
 
@@ -102,7 +101,6 @@ class AmxMatmul final : public VendorCall {
   static bool lies_well(const MatmulSpec& spec) {
     return !spec.b_transposed && spec.ldb <= most_steps_between && spec.n % amx_lines == 0 && spec.k % amx_steps == 0;
   }
-  AmxBlocks b_panels(const uint16_t* from) const { return {from, amx_steps, amx_block, panel()}; }
   int64_t panel() const { return blocks_ * amx_block; }  // elements
 
   AmxLines a_of(const VendorBuffers& buffers, int64_t item, uint16_t* to) const {
@@ -130,37 +128,32 @@ class AmxMatmul final : public VendorCall {
     });
   }
 
-  /// Panels, and the result of an item.
+  /// Of an item: A as it stands, and its panels where all of them are there; B in blocks; the result.
   struct Operands {
-    const uint16_t* a;
+    AmxLines a;
     AmxBlocks b;
     uint16_t* c;
+    const uint16_t* panels = nullptr;
   };
 
-  /// Each two panels of A meet all of B as soon as they are filled.
-  void multiply_and_pack(const MatmulPart& part, const AmxLines& a, const Operands& x) const {
-    for (int64_t row = part.first_row; row < part.last_row; row += side) {
-      AmxLines two = a;
-      two.from += row * (a.along ? a.distance : 1);
-      two.lines = std::min(side, a.lines - row);
-      pack_for_amx(two);
+  /// Panels of A that stay in the second cache meet all of B, of which two panels stay in the first one meanwhile.
+  void multiply(const MatmulPart& part, const Operands& x) const {
+    for (int64_t first = part.first_row; first < part.last_row; first += block_) {
+      const int64_t last = std::min(part.last_row, first + block_);
+      const uint16_t* const panels = x.panels ? x.panels + first / amx_lines * panel() : pack_rows(x.a, first, last);
       for (int64_t column = part.first_column; column < part.last_column; column += side) {
-        run_tile(part, row, column, x.a, x);
+        for (int64_t row = first; row < last; row += side) {
+          run_tile(part, row, column, panels + (row - first) / amx_lines * panel(), x);
+        }
       }
     }
   }
 
-  /// Panels of A that stay in the second cache meet all of B, of which two panels stay in the first one meanwhile.
-  void multiply(const MatmulPart& part, const Operands& x) const {
-    const int64_t block = std::max<int64_t>(1, block_elements / (2 * panel())) * side;
-    for (int64_t first = part.first_row; first < part.last_row; first += block) {
-      const int64_t last = std::min(part.last_row, first + block);
-      for (int64_t column = part.first_column; column < part.last_column; column += side) {
-        for (int64_t row = first; row < last; row += side) {
-          run_tile(part, row, column, x.a + row / amx_lines * panel(), x);
-        }
-      }
-    }
+  static const uint16_t* pack_rows(AmxLines a, int64_t first, int64_t last) {
+    a.from += first * (a.along ? a.distance : 1);
+    a.lines = last - first;
+    pack_for_amx(a);
+    return a.to;
   }
 
   void run_tile(const MatmulPart& part, int64_t row, int64_t column, const uint16_t* a, const Operands& x) const {
@@ -175,7 +168,8 @@ class AmxMatmul final : public VendorCall {
   int64_t row_pairs_, column_pairs_;  // of panels
   bool b_lies_well_;
   int64_t a_elements_, b_elements_;  // of the panels of an item
-  bool a_where_used_ = false;        // panels of A are filled where they are used
+  bool a_where_used_ = false;        // panels of A are filled by the chunk that uses them
+  int64_t block_ = 0;                // rows of A whose panels stay in the second cache
   int64_t item_parts_ = 1, row_parts_ = 1, column_parts_ = 1;
 };
 

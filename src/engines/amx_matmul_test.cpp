@@ -18,10 +18,11 @@ namespace {
 
 bool has_registers() { return amx_can(matmul(DType::BFloat16, 16, 16, 32, false, false)); }
 
-/// m, n, k: one, parts of panels and whole ones, odd sums, chunks of rows and of columns, few columns, large operands.
-constexpr int64_t sizes[][3] = {{1, 1, 1},    {5, 3, 7},       {16, 16, 32},   {17, 15, 33},   {32, 32, 64},
-                                {33, 48, 31}, {100, 257, 70},  {300, 40, 130}, {20, 1000, 90}, {640, 64, 300},
-                                {4, 700, 65}, {1100, 30, 200}, {257, 300, 513}};
+/// m, n, k: one, parts of panels and whole ones, odd sums, chunks of rows and of columns, few columns, several blocks
+/// of rows.
+constexpr int64_t sizes[][3] = {{1, 1, 1},    {5, 3, 7},       {16, 16, 32},    {17, 15, 33},   {32, 32, 64},
+                                {33, 48, 31}, {100, 257, 70},  {300, 40, 130},  {20, 1000, 90}, {640, 64, 300},
+                                {4, 700, 65}, {1100, 30, 200}, {257, 300, 513}, {4200, 8, 1030}};
 
 std::vector<BFloat> product(const MatmulSpec& spec, Engine engine, const std::vector<BFloat>& a,
                             const std::vector<BFloat>& b, int threads) {

@@ -103,6 +103,9 @@ bool fits_large_caches(const MatmulSpec& spec) {
          spec.m * spec.k <= 600'000;
 }
 
+/// Elements of B, which are copied before the first chunk.
+constexpr int64_t most_copied_halves = 1 << 25;
+
 /// Whether halves are multiplied one line at a time or as they are read, for want of lines. Matrix registers are faster
 /// from 4 on: measured on Granite Rapids, 0.4 to 0.9 of the time.
 bool halves_are_few(const MatmulSpec& spec) { return !amx_can(spec) || std::min(spec.m, spec.n) < 4; }
@@ -112,7 +115,7 @@ Engine best_for_matmul(const MatmulSpec& spec) {
   const bool tiles = spec.type == DType::Float32 || spec.type == DType::Float64;
   if (tiles && packing_pays(spec) && !is_of_few(spec)) return Engine::packed;
   if (spec.type == DType::Float64) return Engine::tile;
-  if (amx_can(spec)) return Engine::amx;
+  if (amx_can(spec) && spec.n * spec.k <= most_copied_halves) return Engine::amx;
   if (spec.type == DType::BFloat16) {
     return onednn_bfloat_products() == BFloatProducts::none ? Engine::plain : Engine::onednn;
   }
