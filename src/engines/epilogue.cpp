@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include <rosin/error.hpp>
 #include <rosin/half.hpp>
+
+#include "engines/converted.hpp"
 
 namespace rosin::engines {
 namespace {
@@ -41,7 +42,7 @@ class Finished final : public VendorCall {
   }
 
  private:
-  static constexpr int64_t stretch = 512;  // elements for which a bias of few rows is repeated
+  static constexpr int64_t stretch = 512;  // elements for which a bias of few rows is repeated, and that are widened
 
   void apply(const MatmulPart& part, const VendorBuffers& buffers) const {
     switch (shape_.type) {
@@ -80,32 +81,40 @@ class Finished final : public VendorCall {
     for (int64_t i = 0; i < count; ++i) c[i] = T(c[i] + shift);
   }
 
-  /// Halves are computed in float, and rounded by each step.
   template <class T> void apply_to_run(T* c, const T* bias, const T* residual, int64_t count) const {
-    using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
-    for (int64_t i = 0; bias != nullptr && i < count; ++i) c[i] = T(Wide(c[i]) + Wide(bias[i]));
-    for (int64_t i = 0; residual != nullptr && i < count; ++i) c[i] = T(Wide(c[i]) + Wide(residual[i]));
-    if (epilogue_.activation == Activation::relu) {
-      for (int64_t i = 0; i < count; ++i) c[i] = T(Wide(c[i]) < Wide(0) ? Wide(0) : Wide(c[i]));
-    } else if (epilogue_.activation != Activation::none) {
+    if constexpr (sizeof(T) == 2) {
+      for (int64_t first = 0; first < count; first += stretch) {
+        apply_to_halves(c + first, bias ? bias + first : nullptr, residual ? residual + first : nullptr,
+                        std::min(stretch, count - first));
+      }
+    } else {
+      for (int64_t i = 0; bias != nullptr && i < count; ++i) c[i] += bias[i];
+      for (int64_t i = 0; residual != nullptr && i < count; ++i) c[i] += residual[i];
       activate(c, count);
     }
   }
 
-  template <class T> void activate(T* c, int64_t count) const {
-    if constexpr (sizeof(T) == 2) {
-      float values[stretch];
-      const void* in[] = {values};
-      for (int64_t first = 0; first < count; first += stretch) {
-        const int64_t now = std::min(stretch, count - first);
-        std::copy_n(c + first, now, values);
-        activation_(values, in, now);
-        std::transform(values, values + now, c + first, [](float value) { return T(value); });
-      }
-    } else {
-      const void* in[] = {c};
-      activation_(c, in, count);
+  /// At most a stretch: they are computed in float, and rounded by each step.
+  template <class T> void apply_to_halves(T* c, const T* bias, const T* residual, int64_t count) const {
+    float values[stretch], others[stretch];
+    widen(shape_.type, c, values, count);
+    for (const T* added : {bias, residual}) {
+      if (added == nullptr) continue;
+      widen(shape_.type, added, others, count);
+      for (int64_t i = 0; i < count; ++i) values[i] += others[i];
+      narrow(shape_.type, values, c, count);
+      widen(shape_.type, c, values, count);
     }
+    if (epilogue_.activation == Activation::none) return;
+    activate(values, count);
+    narrow(shape_.type, values, c, count);
+  }
+
+  template <class T> void activate(T* c, int64_t count) const {
+    const void* in[] = {c};
+    if (epilogue_.activation == Activation::none) return;
+    if (epilogue_.activation != Activation::relu) return activation_(c, in, count);
+    for (int64_t i = 0; i < count; ++i) c[i] = c[i] < T(0) ? T(0) : c[i];
   }
 
   std::unique_ptr<VendorCall> call_;
