@@ -1,6 +1,6 @@
-// Products of BFloat16 by the kernel of amx_kernel.hpp: operands are copied into panels first, on all threads, and
-// those of a batch by the thread that multiplies them. What is not finite stays where it is: what panels are filled up
-// with meets nothing but itself. Read after amx_kernel.hpp and packed_matmul.cpp.
+// Products of BFloat16 by the kernel of amx_kernel.hpp: operands are copied into panels first, on all threads; those of
+// a batch, and a large A or one for few columns, by the chunk that multiplies them. What is not finite stays where it
+// is: what panels are filled up with meets nothing but itself. Read after amx_kernel.hpp and packed_matmul.cpp.
 #include "engines/tile.hpp"
 
 #include <algorithm>
@@ -26,9 +26,6 @@ constexpr int64_t few_columns = 256;              // up to which panels of A are
 constexpr int64_t most_copied = 1 << 22;          // elements of A, for all chunks together
 constexpr int64_t most_steps_between = 256;       // of lines of B that lie well
 constexpr int64_t least_columns = 4 * amx_lines;  // of a chunk
-
-/// Where part `i` of `parts` nearly equal ones of `count` begins.
-constexpr int64_t part_begin(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
 
 class AmxMatmul final : public VendorCall {
  public:

@@ -9,6 +9,8 @@
 namespace rosin::engines {
 
 constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+/// Where part `i` of `parts` nearly equal ones of `count` begins.
+constexpr int64_t part_begin(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
 
 /// A matmul cut along one of its three dims into equal chunks and one shorter tail.
 struct MatmulCut {

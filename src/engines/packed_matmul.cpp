@@ -63,9 +63,6 @@ template <class T> void pack_across(const Lines<T>& lines) {
   }
 }
 
-/// Where part `i` of `parts` nearly equal ones of `count` begins.
-constexpr int64_t part_begin(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
-
 template <class T> class PackedMatmul final : public VendorCall {
  public:
   explicit PackedMatmul(const MatmulSpec& spec)

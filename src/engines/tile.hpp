@@ -39,8 +39,8 @@ std::unique_ptr<VendorCall> prepare_plane_conv(const ConvSpec& spec);
 /// Whether that is best for images in CWHN too, which it takes for gradients by weights alone.
 bool turned_planes_pay(const ConvSpec& spec);
 /// Windows of single points, of images in CWHN: whether one product is best, as it is in matrix registers. Measured on
-/// Granite Rapids, of a dozen sizes: it takes 0.07 to 1.05 of
-/// oneDNN's time, but 1.3 forward of 24 channels, which fill no block.
+/// Granite Rapids, of a dozen sizes: it takes 0.07 to 1.05 of oneDNN's time, but 1.3 forward of 24 channels, which fill
+/// no block.
 bool whole_product_pays(const ConvSpec& spec);
 std::unique_ptr<VendorCall> prepare_whole_product(const ConvSpec& spec);
 /// Of images in logical order: windows of single points.

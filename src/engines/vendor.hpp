@@ -6,7 +6,7 @@
 //   call->finish(buffers);                                          // one thread, after the last chunk
 // begin and finish do nothing for most calls (has_begin, has_finish). How the work is cut depends on the shape only, so
 // results are equal for any number of threads. No function here touches the caller's OpenMP settings.
-// Who answers (oneDNN, the tile kernels, packed panels, filters of planes, Winograd's filtering, plain loops) is
+// Who answers (oneDNN, the tile kernels, packed panels, AMX, filters of planes, Winograd's filtering, plain loops) is
 // decided in vendor.cpp; read that next, then tile_kernel.hpp.
 #pragma once
 
