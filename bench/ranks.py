@@ -17,6 +17,7 @@ import sys
 import time
 
 import sections
+from bench import processor
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
@@ -170,7 +171,7 @@ def main():
     arguments = parser.parse_args()
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     text = (f"## Ranks\n\n`build/venv/bin/python bench/ranks.py --repeats {arguments.repeats}`, "
-            f"{time.strftime('%Y-%m-%d')}, {cores} processors, load {load:.1f} at the start. Medians of "
+            f"{time.strftime('%Y-%m-%d')}: {processor()}, load {load:.1f} at the start. Medians of "
             f"{arguments.repeats}; CPU ms are of all ranks together; `kept` is the speed of two ranks beside that of "
             f"two threads.\n\nOne batch, shared out:\n\n{shared_out(arguments.repeats)}\n"
             f"Weak scaling: a batch for each rank, one thread each. There are {cores} processors, so more ranks than "
