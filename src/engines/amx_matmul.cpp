@@ -38,6 +38,7 @@ class AmxMatmul final : public VendorCall {
     const bool few = spec.a_transposed && spec.n <= few_columns && b_elements_ <= block_elements;
     if (spec.batch > 1) {
       item_parts_ = std::min(wanted, spec.batch);
+      row_parts_ = std::clamp<int64_t>(wanted / item_parts_, 1, row_pairs_);
     } else if (row_pairs_ >= wanted && (few || a_elements_ > most_copied)) {
       row_parts_ = wanted;
     } else {

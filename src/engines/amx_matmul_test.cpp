@@ -62,12 +62,15 @@ TEST(AmxMatmul, HasTheBitsOfTheDefinitionWhereSumsAreExact) {
 TEST(AmxMatmul, MultipliesBatchesAndOperandsThatItemsShare) {
   if (!has_registers()) GTEST_SKIP() << "this processor has no matrix registers";
   for (int form = 0; form < 12; ++form) {
-    MatmulSpec spec = matmul(DType::BFloat16, 45, 35, 40, form & 1, form & 2, 2);
-    spec.batch = 37;
-    spec.a_batch_stride = form / 4 == 1 ? 0 : 45 * 50;
-    spec.b_batch_stride = form / 4 == 2 ? 0 : 45 * 50;
-    spec.c_batch_stride = 47 * 35 + 5;
-    expect_bits_of_the_definition(spec);
+    for (const auto& [batch, rows] : {std::pair<int64_t, int64_t>{37, 45}, {3, 4000}}) {  // several chunks of each item
+      MatmulSpec spec = matmul(DType::BFloat16, rows, 35, 40, form & 1, form & 2, 2);
+      spec.batch = batch;
+      spec.a_batch_stride = form / 4 == 1 ? 0 : (rows + 5) * 42;
+      spec.b_batch_stride = form / 4 == 2 ? 0 : 45 * 50;
+      spec.c_batch_stride = (rows + 2) * 35 + 5;
+      EXPECT_GT(prepare_matmul(spec, Engine::amx)->chunks(), batch == 3 ? 3 : 1);
+      expect_bits_of_the_definition(spec);
+    }
   }
 }
 
