@@ -62,7 +62,7 @@ TEST(AmxMatmul, HasTheBitsOfTheDefinitionWhereSumsAreExact) {
 TEST(AmxMatmul, MultipliesBatchesAndOperandsThatItemsShare) {
   if (!has_registers()) GTEST_SKIP() << "this processor has no matrix registers";
   for (int form = 0; form < 12; ++form) {
-    for (const auto& [batch, rows] : {std::pair<int64_t, int64_t>{200, 45}, {3, 4000}}) {  // several chunks of each item
+    for (const auto& [batch, rows] : {std::pair<int64_t, int64_t>{200, 45}, {3, 4000}}) {  // chunks of items, of parts
       MatmulSpec spec = matmul(DType::BFloat16, rows, 35, 40, form & 1, form & 2, 2);
       spec.batch = batch;
       spec.a_batch_stride = form / 4 == 1 ? 0 : (rows + 5) * 42;
