@@ -1,7 +1,7 @@
 // Large products: operands are copied into panels that the kernel reads from end to end: first all of them, on all
-// threads, but a large A for few columns block by block, where it is used. A panel of A is some row vectors high, one
-// of B some columns wide; panels of a block of A stay in the second cache, a panel of B in the first one. Sums have the
-// bits of tile_matmul.cpp. Read after tile_kernel.hpp.
+// threads, but a large A for few columns, and those of a batch that shares its B, block by block, where they are used.
+// A panel of A is some row vectors high, one of B some columns wide; panels of a block of A stay in the second cache, a
+// panel of B in the first one. Sums have the bits of tile_matmul.cpp. Read after tile_kernel.hpp.
 // Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
 #include <algorithm>
 #include <cstring>
@@ -69,13 +69,14 @@ template <class T> class PackedMatmul final : public VendorCall {
       : spec_(spec), kernels_(tile_kernels()), height_(kernels_.packed.vectors * kernels_.lanes<T>()),
         width_(kernels_.packed.columns), row_panels_((spec.m + height_ - 1) / height_),
         column_panels_((spec.n + width_ - 1) / width_),
-        block_(std::max<int64_t>(1, block_bytes / (height_ * step_block * int64_t{sizeof(T)}))) {
+        block_(std::max<int64_t>(1, block_bytes / (height_ * std::min(step_block, spec.k) * int64_t{sizeof(T)}))) {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec, sizeof(T) == sizeof(float) ? 60 : 30));
-    by_blocks_ = row_panels_ >= 4 * wanted || (row_panels_ >= wanted && column_panels_ < few_columns) ||
-                 spec.m * spec.k > most_copied;
+    item_parts_ = std::min(wanted, spec.batch);
+    by_blocks_ = spec.batch > 1 || row_panels_ >= 4 * wanted ||
+                 (row_panels_ >= wanted && column_panels_ < few_columns) || spec.m * spec.k > most_copied;
     column_parts_ = by_blocks_ ? 1 : std::clamp<int64_t>(column_panels_ / least_columns, 1, wanted);
-    row_parts_ = std::clamp<int64_t>(wanted / column_parts_, 1, row_panels_);
-    chunks_ = row_parts_ * column_parts_;
+    row_parts_ = std::clamp<int64_t>(wanted / (item_parts_ * column_parts_), 1, row_panels_);
+    chunks_ = item_parts_ * row_parts_ * column_parts_;
     b_at_ = by_blocks_ ? 0 : round_up(row_panels_ * height_ * spec.k, 64);
     workspace_bytes_ = static_cast<size_t>(b_at_ + column_panels_ * width_ * spec.k) * sizeof(T);
     if (by_blocks_) scratch_bytes_ = static_cast<size_t>(block_ * height_ * std::min(step_block, spec.k)) * sizeof(T);
@@ -86,8 +87,8 @@ template <class T> class PackedMatmul final : public VendorCall {
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     const Panels p = panels_of(chunk);
-    return MatmulPart{0,
-                      1,
+    return MatmulPart{p.first_item,
+                      p.last_item,
                       p.first_column * width_,
                       std::min(spec_.n, p.last_column * width_),
                       p.first_row * height_,
@@ -96,21 +97,13 @@ template <class T> class PackedMatmul final : public VendorCall {
 
   void begin(const VendorBuffers& buffers) const override {
     T* const workspace = static_cast<T*>(buffers.workspace);
-    if (!by_blocks_) pack_all(a_of(buffers), row_panels_, workspace);
+    if (!by_blocks_) pack_all(a_of(buffers, 0), row_panels_, workspace);
     pack_all(b_of(buffers), column_panels_, workspace + b_at_);
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const Panels p = panels_of(chunk);
-    for (int64_t first = 0; first < spec_.k; first += step_block) {
-      for (int64_t row = p.first_row; row < p.last_row; row += block_) {
-        const int64_t last_row = std::min(p.last_row, row + block_);
-        const Block block = block_of(row, last_row, first, buffers, static_cast<T*>(scratch));
-        for (int64_t column = p.first_column; column < p.last_column; ++column) {
-          for (int64_t panel = row; panel < last_row; ++panel) run_tile(block, panel, column, buffers);
-        }
-      }
-    }
+    for (int64_t item = p.first_item; item < p.last_item; ++item) run_item(item, p, buffers, static_cast<T*>(scratch));
   }
 
  private:
@@ -118,26 +111,41 @@ template <class T> class PackedMatmul final : public VendorCall {
   static constexpr int64_t few_columns = 32;    // panels: to copy A takes a part of the time that counts
 
   struct Panels {
-    int64_t first_row, last_row, first_column, last_column;
+    int64_t first_item, last_item, first_row, last_row, first_column, last_column;
   };
   Panels panels_of(int64_t chunk) const {
-    const int64_t row = chunk % row_parts_, column = chunk / row_parts_;
-    return {part_begin(row_panels_, row_parts_, row), part_begin(row_panels_, row_parts_, row + 1),
+    const int64_t item = chunk % item_parts_, rest = chunk / item_parts_;
+    const int64_t row = rest % row_parts_, column = rest / row_parts_;
+    return {part_begin(spec_.batch, item_parts_, item),        part_begin(spec_.batch, item_parts_, item + 1),
+            part_begin(row_panels_, row_parts_, row),          part_begin(row_panels_, row_parts_, row + 1),
             part_begin(column_panels_, column_parts_, column), part_begin(column_panels_, column_parts_, column + 1)};
   }
 
   /// Panels of A for some steps: panel `row` at `a`, the next ones `distance` behind each other.
   struct Block {
     const T* a;
-    int64_t row, distance, first, steps;
+    int64_t item, row, distance, first, steps;
   };
-  Block block_of(int64_t row, int64_t last_row, int64_t first, const VendorBuffers& buffers, T* scratch) const {
-    const int64_t steps = std::min(step_block, spec_.k - first), k = spec_.k;
-    if (by_blocks_) {
-      pack(a_of(buffers), {row, last_row, first, first + steps}, scratch);
-      return {scratch, row, height_ * steps, first, steps};
+
+  void run_item(int64_t item, const Panels& p, const VendorBuffers& buffers, T* scratch) const {
+    for (int64_t first = 0; first < spec_.k; first += step_block) {
+      for (int64_t row = p.first_row; row < p.last_row; row += block_) {
+        const int64_t last_row = std::min(p.last_row, row + block_), steps = std::min(step_block, spec_.k - first);
+        Block block{scratch, item, row, height_ * steps, first, steps};
+        if (by_blocks_) pack(a_of(buffers, item), {row, last_row, first, first + steps}, scratch);
+        else block = as_copied(block, buffers);
+        for (int64_t column = p.first_column; column < p.last_column; ++column) {
+          for (int64_t panel = row; panel < last_row; ++panel) run_tile(block, panel, column, buffers);
+        }
+      }
     }
-    return {static_cast<const T*>(buffers.workspace) + row * height_ * k, row, height_ * k, first, steps};
+  }
+
+  /// A block whose panels were copied before the first chunk.
+  Block as_copied(Block block, const VendorBuffers& buffers) const {
+    block.distance = height_ * spec_.k;
+    block.a = static_cast<const T*>(buffers.workspace) + block.row * block.distance;
+    return block;
   }
 
   void run_tile(const Block& block, int64_t row_panel, int64_t column_panel, const VendorBuffers& buffers) const {
@@ -150,7 +158,7 @@ template <class T> class PackedMatmul final : public VendorCall {
     tile.a = block.a + (row_panel - block.row) * block.distance;
     if (!by_blocks_) tile.a += block.first * round_up(tile.rows, kernels_.lanes<T>());
     tile.b = static_cast<const T*>(buffers.workspace) + b_at_ + column * spec_.k + block.first * width_;
-    tile.c = static_cast<T*>(buffers.result) + row + column * spec_.ldc;
+    tile.c = static_cast<T*>(buffers.result) + block.item * spec_.c_batch_stride + row + column * spec_.ldc;
     tile.c_column = spec_.ldc;
     tile.accumulate = block.first > 0 || spec_.accumulate;
     tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row : nullptr;
@@ -166,8 +174,9 @@ template <class T> class PackedMatmul final : public VendorCall {
     bool along;
     int64_t distance, lines, wide, unit;
   };
-  Operand a_of(const VendorBuffers& buffers) const {
-    return {static_cast<const T*>(buffers.first), spec_.a_transposed, spec_.lda, spec_.m, height_, kernels_.lanes<T>()};
+  Operand a_of(const VendorBuffers& buffers, int64_t item) const {
+    const T* const from = static_cast<const T*>(buffers.first) + item * spec_.a_batch_stride;
+    return {from, spec_.a_transposed, spec_.lda, spec_.m, height_, kernels_.lanes<T>()};
   }
   Operand b_of(const VendorBuffers& buffers) const {
     return {static_cast<const T*>(buffers.second), !spec_.b_transposed, spec_.ldb, spec_.n, width_, width_};
@@ -207,7 +216,7 @@ template <class T> class PackedMatmul final : public VendorCall {
   MatmulSpec spec_;
   const TileKernels& kernels_;
   int64_t height_, width_;  // of panels: rows of A, columns of B
-  int64_t row_panels_, column_panels_, row_parts_ = 1, column_parts_ = 1;
+  int64_t row_panels_, column_panels_, item_parts_ = 1, row_parts_ = 1, column_parts_ = 1;
   int64_t block_;           // panels of A that stay in the cache
   bool by_blocks_ = false;  // A is copied where it is used
   int64_t b_at_ = 0;        // in the workspace, in elements
@@ -216,12 +225,14 @@ template <class T> class PackedMatmul final : public VendorCall {
 }  // namespace
 
 /// Measured on Cascade Lake, of 40 sizes in three orders: 0.7 to 1 of the time of the faster one of oneDNN and the tile
-/// kernel; fewer columns of a transposed A are faster with oneDNN. On Zen 4, which multiplies half as many at a time,
-/// the tile kernel does so without copies at nine tenths of what a core can.
+/// kernel; fewer columns of a transposed A are faster with oneDNN. On Granite Rapids that is so of none; items that
+/// share their B, and sums of 16 to 63 steps, take 0.42 to 1.07 (27 sizes in three orders). On Zen 4, which multiplies
+/// half as many at a time, the tile kernel does so without copies at nine tenths of what a core can.
 bool packing_pays(const MatmulSpec& spec) {
-  if (!multiplies_widest_in_pairs() || spec.batch != 1) return false;
-  const bool large = spec.m >= 96 && spec.k >= 64 && spec.m * spec.n * spec.k >= 1'000'000;
-  return large && spec.n >= (spec.a_transposed ? 128 : 32) && spec.n * spec.k <= most_copied;
+  if (!multiplies_widest_in_pairs() || (spec.batch > 1 && spec.b_batch_stride != 0)) return false;
+  const bool large = spec.m >= 96 && spec.k >= 16 && spec.m * spec.n * spec.k >= 1'000'000;
+  const bool many_columns = spec.a_transposed && spec.k >= short_sum && !has_large_caches();
+  return large && spec.n >= (many_columns ? 128 : 32) && spec.n * spec.k <= most_copied;
 }
 
 std::unique_ptr<VendorCall> prepare_packed_matmul(const MatmulSpec& spec) {

@@ -1,6 +1,7 @@
 // Products of packed panels: the bits of the tile kernel, of any size, order, epilogue and number of threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -24,7 +25,7 @@ constexpr int64_t sizes[][3] = {{1, 1, 1},      {5, 3, 7},      {48, 8, 16},    
 template <class T>
 std::vector<T> product(const MatmulSpec& spec, Engine engine, const std::vector<T>& a, const std::vector<T>& b,
                        int threads) {
-  std::vector<T> c(static_cast<size_t>(spec.ldc * spec.n));
+  std::vector<T> c(static_cast<size_t>(std::max(spec.ldc * spec.n, spec.c_batch_stride * spec.batch)));
   for (size_t i = 0; i < c.size(); ++i) c[i] = static_cast<T>(i % 13) / 8;
   const std::vector<T> bias(static_cast<size_t>(spec.m), T(-0.375));
   execute(*prepare_matmul(spec, engine), {a.data(), b.data(), bias.data(), c.data(), nullptr}, threads, threads > 1);
@@ -39,7 +40,7 @@ std::vector<double> rough(int64_t count) {
 
 template <class T> void expect_bits_of_tiles(MatmulSpec spec) {
   const auto all = [](int64_t lines, int64_t distance) { return lines * distance; };
-  const std::vector<double> a = rough(all(spec.a_transposed ? spec.m : spec.k, spec.lda));
+  const std::vector<double> a = rough(all(spec.a_transposed ? spec.m : spec.k, spec.lda) * spec.batch);
   const std::vector<double> b = rough(all(spec.b_transposed ? spec.k : spec.n, spec.ldb));
   const std::vector<T> first = converted<T>(a), second = converted<T>(b);
   const std::vector<T> wanted = product<T>(spec, Engine::tile, first, second, 1);
@@ -77,9 +78,40 @@ TEST(PackedMatmul, AnswersLargeProductsWhereVectorsAreMultipliedInPairs) {
   }
 }
 
-TEST(PackedMatmul, BatchesAndEmptyProductsAreRefused) {
+/// Few items are cut inside.
+TEST(PackedMatmul, ItemsThatShareTheirBHaveTheBitsOfTheTileKernel) {
+  if (tile_kernels().packed.vectors == 0) GTEST_SKIP() << "this processor has no kernels of panels";
+  for (const int64_t batch : {2, 5}) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{49, 9, 17}, {130, 257, 70}, {300, 40, 1030}, {900, 33, 300}}) {
+      for (int form = 0; form < 4; ++form) {
+        MatmulSpec spec = matmul(DType::Float32, m, n, k, form & 1, form & 2, 0);
+        if (dots_pay(spec) || sweep_pays(spec)) continue;
+        spec.batch = batch;
+        spec.a_batch_stride = m * k;
+        spec.c_batch_stride = m * n + 5;
+        spec.accumulate = form == 2;
+        spec.epilogue.bias = form != 1;
+        expect_bits_of_tiles<float>(spec);
+        spec.type = DType::Float64;
+        expect_bits_of_tiles<double>(spec);
+      }
+    }
+  }
+}
+
+TEST(PackedMatmul, ItemsThatShareTheirBAreAnsweredWhereVectorsAreMultipliedInPairs) {
+  MatmulSpec spec = matmul(DType::Float32, 784, 512, 128, false, false);
+  spec.batch = 8;
+  spec.a_batch_stride = spec.m * spec.k;
+  spec.c_batch_stride = spec.m * spec.n;
+  const bool packed = std::string(prepare_matmul(spec)->engine()) == "packed";
+  EXPECT_EQ(packed, multiplies_widest_in_pairs() && tile_kernels().packed.vectors > 0);
+}
+
+TEST(PackedMatmul, BatchesOfSeveralBAndEmptyProductsAreRefused) {
   MatmulSpec spec = matmul(DType::Float32, 4, 4, 4, false, false);
   spec.batch = 2;
+  spec.b_batch_stride = 16;
   EXPECT_THROW(prepare_matmul(spec, Engine::packed), Error);
   EXPECT_THROW(prepare_matmul(matmul(DType::Float32, 4, 0, 4, false, false), Engine::packed), Error);
 }

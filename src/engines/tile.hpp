@@ -24,6 +24,8 @@ std::unique_ptr<VendorCall> prepare_dot_matmul(const MatmulSpec& spec);
 bool sweep_pays(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_sweep_matmul(const MatmulSpec& spec);
 
+/// Shorter sums leave little work between reading and writing C, which panels do in the order of memory.
+constexpr int64_t short_sum = 64;
 /// Whether copying both operands into panels pays.
 bool packing_pays(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_packed_matmul(const MatmulSpec& spec);

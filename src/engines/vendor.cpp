@@ -100,7 +100,7 @@ bool tile_is_faster(const MatmulSpec& spec) {
 /// columns, and of an A that is transposed, they are faster, as they are than oneDNN.
 bool fits_large_caches(const MatmulSpec& spec) {
   return has_large_caches() && spec.type == DType::Float32 && !spec.a_transposed && spec.n <= 128 && spec.m >= 64 &&
-         spec.m * spec.k <= 600'000;
+         spec.k >= short_sum && spec.m * spec.k <= 600'000;
 }
 
 /// Elements of B, which are copied before the first chunk.
@@ -312,8 +312,9 @@ std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engin
   if (engine == Engine::amx) return with_epilogue(spec, false, &prepare_amx_matmul);
   if (engine == Engine::tile) return prepare_tile_matmul(spec);
   if (engine == Engine::packed) {
-    require(spec.batch == 1 && !empty && tile_kernels().packed.vectors > 0, "matmul",
-            "panels are of one product that has elements, on a processor that has kernels for them",
+    require((spec.batch == 1 || spec.b_batch_stride == 0) && !empty && tile_kernels().packed.vectors > 0, "matmul",
+            "panels are of products that have elements and share their second operand, on a processor that has kernels "
+            "for them",
             std::to_string(spec.batch) + " products, kernels " + tile_kernels().name);
     return prepare_packed_matmul(spec);
   }
