@@ -384,7 +384,7 @@ int64_t FusedKernel::held_strips() const {
     if (instr.pass >= 0) {
       const Pass& pass = passes_[static_cast<size_t>(instr.pass)];
       held += std::count_if(pass.outputs.begin(), pass.outputs.end(), [](const Pass::Output& output) {
-        return output.store < 0 && !output.row && !output.block && output.root < 0;
+        return output.store < 0 && !output.row && !output.unit && output.root < 0;
       });
     } else if (instr.what == Do::load) {
       held += instr.one_will_do || is_read_in_place(instr) ? 0 : 1;

@@ -94,8 +94,13 @@ class FusedKernel {
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
 
-    /// Whether all elements of the domain, in their order, belong to one result.
-    bool is_one() const { return !row && !planes && dims == 1 && strides[0] == 0; }
+    /// Elements that belong to one result, one behind the other, and are added up at once: whole blocks of its run, or
+    /// its run where a block holds several. They start anew at the multiples of a stretch.
+    struct Units {
+      int64_t unit = 0, stretch = 1;  // unit 0: others' elements lie between
+      bool operator==(const Units&) const = default;
+    };
+    Units units() const;
   };
 
   /// An instruction ready to run.
@@ -113,7 +118,7 @@ class FusedKernel {
     bool paired;        // load: only passes read it, which take the elements of pairs
     bool lines;         // load: only passes read it, run by run as it stands
     bool per_run;       // load: only passes read it, which take one element for each run
-    bool blocks;        // root: a pass has reduced the blocks
+    bool units;         // root: a pass has reduced its units
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
@@ -125,7 +130,7 @@ class FusedKernel {
       int32_t reg = -1;    // where its place is noted, -1: nobody asks
       int32_t store = -1;  // store port that it writes, -1: the register's slot
       bool row = false;
-      bool block = false;  // an element for each block
+      bool unit = false;   // an element for each unit of a root
       int32_t root = -1;   // number of the root whose results it adds to, from the register's place on
     };
     /// Bytes from the place of an element, or of a run, to that of the next.
@@ -141,7 +146,7 @@ class FusedKernel {
     std::shared_ptr<const MachineLoop> streaming;  // the same, which writes large arrays past the caches; may be null
     bool row = false;                              // over row values
     bool by_rows = false;                          // over elements, row by row; without row programs the runs are rows
-    bool by_blocks = false;                        // over elements, block by block of the roots
+    bool by_units = false;                         // over elements, unit by unit of the roots
     std::vector<Output> outputs;
     std::vector<uint16_t> inputs;  // registers
     std::vector<Move> moves;       // of outputs, then of inputs
@@ -200,8 +205,8 @@ class FusedKernel {
   static void run_loop(const Pass& pass, int64_t rows, int64_t count, State& state);
   void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
   int64_t place_lines(const Pass& pass, int64_t at, State& state) const;
-  void run_by_blocks(const Pass& pass, const Strip& strip, State& state) const;
-  static void move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state);
+  void run_by_units(const Pass& pass, const Strip& strip, State& state) const;
+  static void move_arguments(const Pass& pass, int64_t rows, int64_t count, int64_t runs, State& state);
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
@@ -220,7 +225,7 @@ class FusedKernel {
   void root(const Ready& instr, const Strip& strip, State& state) const;
   void find_planes();
   static unsigned char* results_of(const Root& port, const Strip& strip, unsigned char* partials);
-  static void add_results(const Root& port, const Strip& strip, const unsigned char* results, unsigned char* partials);
+  void add_results(const Root& port, const Strip& strip, const unsigned char* results, unsigned char* partials) const;
   static void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare,
                   unsigned char* partials);
   static unsigned char* part_of(const Root& port, int64_t part, unsigned char* partials) {
@@ -256,6 +261,7 @@ class FusedKernel {
   int64_t strip_ = 1;                   // elements of a strip
   int64_t slot_elements_ = 1;           // of a register
   int64_t run_ = 0;                     // elements; 0: no load stays at one for a while
+  Root::Units units_;                   // of the roots that passes reduce
   int64_t column_ = 0;                  // elements; strips go through columns side by side; 0: through all in a row
   SumOrder cut_;                        // into chunks, which are its parts, or stretches of their columns
   int64_t stretches_ = 1;               // of a column that are chunks of their own

@@ -462,7 +462,7 @@ void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) con
     std::memcpy(partials + port.kept_values + strip.row_begin * size, in, static_cast<size_t>(strip.rows * size));
     return;
   }
-  if (instr.blocks) return add_results(port, strip, in, partials);
+  if (instr.units) return add_results(port, strip, in, partials);
   const int64_t strip_end = strip.begin + strip.count;
   for (int64_t at = strip.begin, end = at; at < strip_end; at = end) {
     end = std::min(strip_end, port.order.end(port.order.part_of(at)));
@@ -487,15 +487,30 @@ unsigned char* FusedKernel::results_of(const Root& port, const Strip& strip, uns
   return all + offset * size;
 }
 
-/// Adds the results of a strip's blocks to the partial results that they belong to.
+FusedKernel::Root::Units FusedKernel::Root::units() const {
+  if (row || planes || strides[0] != 0 || order.total == 0) return {};
+  const int64_t run = sizes[0], stretch = std::min(run, order.span), unit = std::min(order.block, stretch);
+  const bool anew = run == order.span || run % unit == 0, whole = order.block % run == 0;
+  return run > order.span ? Units{run % order.span == 0 ? unit : 0, stretch}
+                          : Units{whole || anew ? unit : 0, stretch};
+}
+
+/// Adds the results of a strip's units to the partial results that they belong to.
 void FusedKernel::add_results(const Root& port, const Strip& strip, const unsigned char* results,
-                              unsigned char* partials) {
-  for (int64_t at = strip.begin; at < strip.begin + strip.count; at += port.order.block) {
+                              unsigned char* partials) const {
+  const int64_t size = bytes_of(port.type), end = strip.begin + strip.count;
+  for (int64_t at = strip.begin; at < end;) {
     const int64_t part = port.order.part_of(at);
-    unsigned char* sum = part_of(port, part, partials);
-    if (at == port.order.begin(part)) port.loops.neutral(sum, 1);
-    port.loops.combine(sum, results, 1);
-    results += bytes_of(port.type);
+    unsigned char* const all = part_of(port, part, partials);
+    if (at == port.order.begin(part)) port.loops.neutral(all, port.count);
+    int64_t place = 0, run = at / port.sizes[0];
+    for (int d = 1; d < port.dims; ++d) {
+      place += run % port.sizes[d] * port.strides[d];
+      run /= port.sizes[d];
+    }
+    port.loops.combine(all + place * size, results, 1);
+    results += size;
+    at += std::min({units_.unit, units_.stretch - at % units_.stretch, end - at});
   }
 }
 

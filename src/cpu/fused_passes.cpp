@@ -376,7 +376,7 @@ struct FusedKernel::PassWriter {
     if (joins_elements(item)) {
       output.combines = machine_combines(item.instr->reducer->body, item.instr->type);
       output.neutral = item.instr->reducer->body.neutral_bits(item.instr->type);
-      (item.instr->what == Do::root ? pass.by_blocks : pass.by_rows) = true;
+      (item.instr->what == Do::root ? pass.by_units : pass.by_rows) = true;
     }
     const auto add = [&](int32_t reg, int32_t store) {
       output.shares = store >= 0 && item.shares;
@@ -483,18 +483,18 @@ struct FusedKernel::PassWriter {
     return true;
   }
 
-  /// What the pass before made of each block is joined to the results of the parts.
+  /// What the pass before made of each unit is joined to the results of the parts.
   void write_root(int number) {
     Ready ready = kernel.ready(*source(plan, number).instr);
     ready.in[0] = register_of(number);
-    ready.blocks = true;
+    ready.units = true;
     kernel.instrs_.push_back(ready);
     source(plan, number).last = source(plan, number).pass;
   }
 
-  /// Sums of all elements are made where these are, block by block; those of columns too.
+  /// Sums of elements that lie together are made where these are, unit by unit; those of columns too.
   void find_roots() {
-    if (kernel.kernel_->whole_rows || (kernel.run_ > 0 && kernel.column_ == 0) || kernel.only_adds_columns()) return;
+    if (kernel.kernel_->whole_rows || kernel.only_adds_columns()) return;
     for (Item& item : plan.items) {
       if (item.instr->what != Do::root) continue;
       Root& root = kernel.roots_[item.instr->port];
@@ -502,11 +502,20 @@ struct FusedKernel::PassWriter {
         root.into = item.machine = machine_combines(item.instr->reducer->body, item.instr->type).has_value();
         continue;
       }
-      if (!root.is_one()) continue;
+      if (!takes_units(root.units())) continue;
       const Item& made = source(plan, item.in[0]);
       const bool converts = made.instr->what == Do::load && packing_of_load(made) != Packing::none;
       item.machine = (made.machine || converts) && machine_combines(item.instr->reducer->body, item.instr->type);
+      if (item.machine) kernel.units_ = root.units();
     }
+  }
+
+  /// Whether passes may go by them: no unit is short, or part of several runs, and those of all roots are the same.
+  bool takes_units(const Root::Units& units) const {
+    constexpr int64_t least = 64;
+    if (units.unit < least || (kernel.units_.unit > 0 && kernel.units_ != units)) return false;
+    const int64_t run = kernel.run_;
+    return run == 0 || run % units.stretch == 0 || (units.stretch % run == 0 && run % units.unit == 0);
   }
 
   /// An instruction that runs alone.

@@ -1,4 +1,4 @@
-// How passes go over a strip: at once, row by row, run by run, block by block. Read first: fused_passes.cpp.
+// How passes go over a strip: at once, row by row, run by run, unit by unit. Read first: fused_passes.cpp.
 #include <algorithm>
 #include <limits>
 
@@ -18,7 +18,7 @@ void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) c
   }
   for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
   if (pass.row) run_loop(pass, 1, strip.rows, state);
-  else if (pass.by_blocks) run_by_blocks(pass, strip, state);
+  else if (pass.by_units) run_by_units(pass, strip, state);
   else if (!pass.by_rows) run_loop(pass, 1, strip.count, state);
   else if (kernel_->whole_rows && pass.lines.empty()) run_loop(pass, strip.rows, layout_->row, state);
   else run_by_runs(pass, strip, state);
@@ -73,23 +73,30 @@ void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state
     const int64_t runs = rest == run_ ? std::clamp<int64_t>((end - at) / run_, 1, most) : 1;
     run_loop(pass, runs, count, state);
     at += runs * count;
-    move_arguments(pass, runs, count, state);
+    move_arguments(pass, runs, count, runs, state);
   }
 }
 
-/// A strip begins with a block; its last one may end early.
-void FusedKernel::run_by_blocks(const Pass& pass, const Strip& strip, State& state) const {
-  const int64_t block = roots_[0].order.block, blocks = strip.count / block, rest = strip.count % block;
-  run_loop(pass, blocks, block, state);
-  if (rest == 0) return;
-  move_arguments(pass, blocks, block, state);
-  run_loop(pass, 1, rest, state);
+/// A strip begins with a unit. Those of a run go one by one, unless each is one.
+void FusedKernel::run_by_units(const Pass& pass, const Strip& strip, State& state) const {
+  const auto [unit, stretch] = units_;
+  const int64_t end = strip.begin + strip.count;
+  for (int64_t at = strip.begin; at < end;) {
+    const int64_t left = std::min(stretch - at % stretch, end - at), count = std::min(unit, left);
+    const int64_t reach = stretch % unit == 0 ? end - at : left, most = place_lines(pass, at, state);
+    const int64_t together = run_ == 0 ? reach / unit : run_ == unit ? std::min(reach / unit, most) : 1;
+    const int64_t rows = std::max<int64_t>(together, 1), next = at + rows * count;
+    run_loop(pass, rows, count, state);
+    move_arguments(pass, rows, count, run_ == 0 ? 0 : next / run_ - at / run_, state);
+    at = next;
+  }
 }
 
-/// Behind runs of so many elements.
-void FusedKernel::move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state) {
+/// Behind rows of so many elements, which were so many runs.
+void FusedKernel::move_arguments(const Pass& pass, int64_t rows, int64_t count, int64_t runs, State& state) {
   for (size_t i = 0; i < pass.moves.size(); ++i) {
-    const int64_t bytes = runs * count * pass.moves[i].element + runs * pass.moves[i].run;
+    const bool unit = i < pass.outputs.size() && pass.outputs[i].unit;
+    const int64_t bytes = rows * count * pass.moves[i].element + (unit ? rows : runs) * pass.moves[i].run;
     state.arguments[i] = static_cast<unsigned char*>(state.arguments[i]) + bytes;
   }
 }

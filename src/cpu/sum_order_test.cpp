@@ -23,7 +23,8 @@ using Floats = std::vector<float>;
 const std::vector<Shape> shapes = {
     {10, 128},    {8, 200},  {100, 100},     {3, 70, 50},    {64, 64, 30}, {5000, 7},  {7, 5000},     {1, 300, 40},
     {17, 19, 23}, {4097, 3}, {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400}, {257, 129, 3}, {90, 70, 5, 3},
-    {61, 77, 9},  {600, 9},  {1000, 6, 5},   {2500, 3, 4},   {3, 1000, 7}, {65539, 5}, {30011, 2, 3}};
+    {61, 77, 9},  {600, 9},  {1000, 6, 5},   {2500, 3, 4},   {3, 1000, 7}, {65539, 5}, {30011, 2, 3},
+    {56, 56, 6, 2}, {112, 112, 3}, {14, 14, 21, 3}, {12, 12, 8, 4, 3}};
 
 /// All sets of dims of an array of this rank but the empty one.
 std::vector<std::vector<int>> sets_of_dims(int rank) {
@@ -72,6 +73,24 @@ TEST_P(SumOrderTest, ASumOfRowsIsTheSameWhereTheRowsAreThere) {
       const Array row = maximum(x * 1.5, Dims(rows));
       eval();
       ASSERT_EQ(sum(row * 0.5, Dims(dims)).to_vector(), together);
+    }
+  }
+}
+
+/// Factors of some dims are one for each run of elements, where those of all would be a number.
+TEST_P(SumOrderTest, FactorsOfSomeDimsChangeNoBit) {
+  const Array x = drawn(GetParam());
+  for (const auto& dims : sets_of_dims(x.rank())) {
+    const Floats plain = sum_of(x, dims).to_vector();
+    for (const auto& ones : sets_of_dims(x.rank())) {
+      const Shape shape = x.shape();
+      std::vector<int64_t> sizes(shape.begin(), shape.end());
+      for (const int d : ones) sizes[static_cast<size_t>(d)] = 1;
+      const Array factors = full(Shape(sizes), 1.5F);
+      eval(factors);
+      const Array y = x * factors + 0.25, found = sum(y, Dims(dims)), of_squares = sum(y * y, Dims(dims));
+      eval();
+      ASSERT_EQ(found.to_vector(), plain);
     }
   }
 }

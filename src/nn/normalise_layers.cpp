@@ -296,6 +296,23 @@ GroupNorm::GroupNorm(int64_t channel_count, int64_t group_count, Activation acti
   make_parameters(*this, channel_count, options);
 }
 
+namespace {
+
+/// Of groups, the first two dims: pixels, and channels of a group. From the channels' own statistics, each of one row
+/// that is read once, but where rows would be short.
+/// Source: Chan, Golub and LeVeque, Algorithms for computing the sample variance (1983), statistics of parts.
+Spread spread_of_groups(const Array& x) {
+  constexpr int64_t least_row = 32;
+  if (x.size(0) < least_row) return spread_in_one_pass(x, dims_mask("GroupNorm", {0, 1}, x.shape()));
+  const uint64_t channels = dims_mask("GroupNorm", {1}, x.shape());
+  const Spread each = spread_in_one_pass(x, dims_mask("GroupNorm", {0}, x.shape()));
+  const Array mean = mean_over(each.mean, channels), offset = each.mean - mean;
+  const Array variance = mean_over(each.variance + offset * offset, channels);
+  return {mean, variance, x - expand(mean, each.mean.shape())};
+}
+
+}  // namespace
+
 Array GroupNorm::operator()(const Array& x) const {
   return located(*this, [&] {
     check_channels(*this, x, 2);
@@ -304,7 +321,7 @@ Array GroupNorm::operator()(const Array& x) const {
     // Of one group of one sample all that is in the first two dims.
     const int64_t together = channels / groups, batch = x.size(-1);
     const Array parts = reshape(in, {x.count() / (channels * batch), together, groups, batch});
-    const Spread spread = spread_in_one_pass(parts, dims_mask("GroupNorm", {0, 1}, parts.shape()));
+    const Spread spread = spread_of_groups(parts);
     const auto by_group = [&](const Array& parameter) {
       return parameter.is_nothing() ? parameter : reshape(wide(parameter), {1, together, groups, 1});
     };
