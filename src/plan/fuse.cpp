@@ -64,6 +64,9 @@ void Fuser::run() {
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
     if (v(node).held) contiguous(node);
   }
+  for (int32_t unit = 0; unit < units.count(); ++unit) {
+    if (only_sums(unit)) join_reader(unit);
+  }
 }
 
 void Fuser::count_readers() {
@@ -408,14 +411,19 @@ bool Fuser::legal(int32_t unit, int32_t node) const {
   return true;
 }
 
-/// Whether a kernel already waits for all that the node reads. A kernel that only shares a load with the node does not
-/// wait for more on its account: that would keep values alive longer (and undo what checkpoint() is for).
+/// Whether a kernel already waits for all that the node reads, or for all that other kernels wait for which compute
+/// that, but for kernels of fewer elements. A kernel that only shares a load with the node does not wait for more on its
+/// account: that would keep values alive longer (and undo what checkpoint() is for).
 bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
+  const auto is_small = [&](int32_t u) {
+    return !units[u].call && std::popcount(units[u].wide) < std::popcount(units[unit].wide);
+  };
   for (int i = 0; i < v(node).operands; ++i) {
     if (v(node).in[i] < 0) continue;
     const int32_t operand = without_broadcast(v(node).in[i]), other = unit_of(operand);
     if (other < 0 || other == unit || is_constant(operand)) continue;
-    if (!units.depends(unit, other)) return false;
+    if (units.depends(unit, other)) continue;
+    if (units[other].call || !units.follows_all_before(unit, other, is_small)) return false;
   }
   return true;
 }
@@ -479,6 +487,25 @@ void Fuser::try_merge(int32_t into, int32_t from) {
   for (int32_t member : b.members) unit_of_[static_cast<size_t>(member)] = into;
   for (int32_t load : b.full_loads) loaded_by_[static_cast<size_t>(load)] = into;
   units.merge(into, from);
+}
+
+/// Whether a kernel does nothing but combine the elements of values that others compute or hold.
+bool Fuser::only_sums(int32_t unit) const {
+  if (!units.alive(unit) || units[unit].call) return false;
+  const std::vector<int32_t>& members = units[unit].members;
+  return std::all_of(members.begin(), members.end(),
+                     [&](int32_t member) { return level_[static_cast<size_t>(member)] == Level::late; });
+}
+
+/// Its sums are made by a kernel that reads the same values anyway, if there is one.
+void Fuser::join_reader(int32_t sums) {
+  const std::vector<int32_t>& loads = units[sums].full_loads;
+  for (int32_t unit = 0; unit < units.count(); ++unit) {
+    if (unit == sums || !units.alive(unit) || units[unit].call) continue;
+    const auto is_read = [&](int32_t load) { return contains(units[unit].full_loads, load); };
+    if (!loads.empty() && std::all_of(loads.begin(), loads.end(), is_read)) try_merge(unit, sums);
+    if (!units.alive(sums)) return;
+  }
 }
 
 /// Whether a reduction of the image is over all spatial dims and not over the channels: over whole planes.

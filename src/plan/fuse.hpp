@@ -90,6 +90,8 @@ class Fuser {
   void begin_kernel(int32_t node);
   bool over_planes(int32_t image, uint8_t reduced) const;
   void try_merge(int32_t into, int32_t from);
+  bool only_sums(int32_t unit) const;
+  void join_reader(int32_t sums);
   static uint8_t rest_after(uint8_t wide, int dims);
 
   Structure& s_;

@@ -1,6 +1,7 @@
 // Units: what becomes one launch (a fused kernel in the making, or one opaque call), and who depends on whom.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -52,6 +53,17 @@ class Units {
   bool alive(int32_t unit) const { return alive_[static_cast<size_t>(unit)]; }
 
   bool depends(int32_t unit, int32_t on) const { return test(closure_[static_cast<size_t>(unit)], on); }
+  /// Whether of all that `other` depends on `unit` does too, but for units that is_soon(u).
+  template <class F> bool follows_all_before(int32_t unit, int32_t other, F&& is_soon) const {
+    const Bits &own = closure_[static_cast<size_t>(unit)], &before = closure_[static_cast<size_t>(other)];
+    for (size_t word = 0; word < before.size(); ++word) {
+      for (uint64_t left = before[word] & ~(word < own.size() ? own[word] : 0); left != 0; left &= left - 1) {
+        const auto u = static_cast<int32_t>(word * 64) + std::countr_zero(left);
+        if (alive(u) && !is_soon(u)) return false;
+      }
+    }
+    return true;
+  }
   /// f(other) for units that this one depends on, which depend on all others that it does; some more than once.
   template <class F> void each_dependency(int32_t unit, F&& f) const {
     for (const int32_t on : added_[static_cast<size_t>(unit)]) {
