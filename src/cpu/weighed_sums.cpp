@@ -1,11 +1,13 @@
 // Weighed sums along up to three neighbouring dims, one after the other, of arrays in logical order or of images in
-// CWHN, whose channels then stand before all dims. A chunk has some of what stands behind these dims; where little
-// stands before the first of them, rows along it are turned, so that neighbours in memory are computed alike. Read
-// first: graph/gather_form.hpp, engines/weighed_rows.hpp.
+// CWHN, whose channels then stand before all dims. A chunk has some of what stands behind these dims. Where nothing
+// stands before the first of them, neighbours take what they need from the lanes of a register; where that does not
+// hold it all, or little stands there, rows are turned, so that neighbours in memory are computed alike. Read first:
+// graph/gather_form.hpp, engines/weighed_rows.hpp.
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/strided_copy.hpp"
 #include "cpu/dispatch.hpp"
@@ -45,7 +47,8 @@ struct Turning {
 
 template <class T> class WeighedCall final : public Call {
  public:
-  explicit WeighedCall(const CallSpec& spec) : kernels_(engines::tile_kernels().of<T>()) {
+  explicit WeighedCall(const CallSpec& spec)
+      : kernels_(engines::tile_kernels().of<T>()), lanes_(engines::tile_kernels().lanes<T>()) {
     const auto how = spec.attributes.as<WeighedAttributes>();
     const Shape &x = spec.operands[0].shape, &y = spec.result.shape;
     const auto begins = table_begins(how, y, x);
@@ -89,7 +92,7 @@ template <class T> class WeighedCall final : public Call {
   }
 
  private:
-  static constexpr int64_t work = 1 << 13, least_inner = 8;
+  static constexpr int64_t work = 1 << 14, least_inner = 8;
   static constexpr int64_t large_work = 1 << 15;  // elements of a part of an item
 
   struct Rows {
@@ -131,8 +134,47 @@ template <class T> class WeighedCall final : public Call {
   void run_pass(const Pass& pass, int64_t items, const T* from, T* to, const CallData& data) const {
     const int64_t outer = pass.outer * items, in = pass.inner * pass.from, out = pass.inner * pass.to;
     if (pass.inner == 1 && pass.taps == 1 && pass.to < pass.from) return take_each(pass, outer, from, to, data);
+    if (pass.inner == 1 && outer > 1 && run_lines(pass, outer, from, to, data)) return;
     if (pass.inner < least_inner && outer > 1) return run_turned(pass, outer, from, to, data);
     for (int64_t i = 0; i < outer; ++i) kernels_.weigh_rows(rows_of(pass, from + i * in, to + i * out, data));
+  }
+
+  /// False, and nothing done, where a register does not hold all that as many neighbours take.
+  bool run_lines(const Pass& pass, int64_t outer, const T* from, T* to, const CallData& data) const {
+    const auto rows = rows_of(pass, from, to, data);
+    std::vector<engines::LaneTap<T>> taps(static_cast<size_t>((pass.to + lanes_ - 1) / lanes_ * pass.taps));
+    for (size_t i = 0; i < taps.size(); ++i) {
+      const auto group = static_cast<int64_t>(i) / pass.taps * lanes_, tap = static_cast<int64_t>(i) % pass.taps;
+      if (!fill_lanes(rows, pass, group, tap, taps[i])) return false;
+    }
+    kernels_.weigh_lines({.from = from,
+                          .to = to,
+                          .lines = outer,
+                          .in = pass.from,
+                          .out = pass.to,
+                          .taps = taps.data(),
+                          .taps_each = pass.taps});
+    return true;
+  }
+
+  /// Of the results from `group` on, as many as there are lanes.
+  bool fill_lanes(const engines::WeighedRows<T>& rows, const Pass& pass, int64_t group, int64_t tap,
+                  engines::LaneTap<T>& made) const {
+    const int64_t count = std::min(lanes_, pass.to - group);
+    const auto entry = [&](int64_t i) { return (group + i) * pass.taps + tap; };
+    int64_t least = std::max<int64_t>(0, pass.from - lanes_);
+    for (int64_t i = 0; i < count; ++i) {
+      if (rows.weights[entry(i)] != 0) least = std::min<int64_t>(least, rows.places[entry(i)]);
+    }
+    made.begin = static_cast<int32_t>(least);
+    for (int64_t i = 0; i < lanes_; ++i) {
+      const bool counts = i < count && rows.weights[entry(i)] != 0;
+      const int64_t lane = counts ? rows.places[entry(i)] - least : -1;
+      if (lane >= lanes_) return false;
+      made.lanes[i] = static_cast<int32_t>(lane);
+      made.weights[i] = counts ? rows.weights[entry(i)] : T(-0.0);
+    }
+    return true;
   }
 
   /// Of one element each, and of fewer than there are: turning would take longer.
@@ -166,6 +208,7 @@ template <class T> class WeighedCall final : public Call {
   }
 
   const engines::TypedKernels<T>& kernels_;
+  int64_t lanes_;  // of a register
   std::array<Pass, WeighedAttributes::most_dims> passes_{};
   int count_ = 0;
   int64_t in_ = 0, out_ = 0, most_ = 0;  // elements of an item before, behind and between the passes

@@ -16,7 +16,8 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
           .join_rows = &join_rows<T>,
           .filter_plane = &filter_plane<T>,
           .dot_planes = &dot_planes<T>,
-          .weigh_rows = &weigh_rows<T>};
+          .weigh_rows = &weigh_rows<T>,
+          .weigh_lines = &weigh_lines<T>};
 }
 
 template <class H> constexpr HalfKernels<H> half_kernels() { return {&dots_of_rows<H, float>, &sweep<H>}; }

@@ -113,6 +113,7 @@ template <class T> struct TypedKernels {
   void (*filter_plane)(const PlaneRun<T>&);
   void (*dot_planes)(const PlaneDots<T>&);
   void (*weigh_rows)(const WeighedRows<T>&);
+  void (*weigh_lines)(const WeighedLines<T>&);
 };
 
 /// Products of halves with sums in float: the larger operand is read as it lies.

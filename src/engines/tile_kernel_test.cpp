@@ -286,10 +286,47 @@ template <class T> void expect_weighed_rows(const TileKernels& kernel) {
   }
 }
 
-TEST(TileKernels, WeighedRowsHaveTheBitsOfTheDefinitionInEveryKernel) {
+/// Lines of all lengths around those of registers; some results have fewer taps, and one none.
+template <class T> void expect_weighed_lines(const TileKernels& kernel) {
+  constexpr int64_t lines = 19, taps = 3;
+  const int64_t lanes = kernel.lanes<T>();
+  for (const int64_t in : {int64_t{1}, int64_t{3}, lanes, lanes + 1, 3 * lanes}) {
+    for (const int64_t out : {int64_t{1}, lanes - 1, lanes, 2 * lanes + 1}) {
+      const std::vector<T> from = converted<T>(random_values(lines * in));
+      const std::vector<T> weights = converted<T>(random_values(out * taps));
+      std::vector<T> to(static_cast<size_t>(lines * out) + 1, T(7)), expected = to;
+      std::vector<LaneTap<T>> table(static_cast<size_t>((out + lanes - 1) / lanes * taps));
+      for (size_t i = 0; i < table.size(); ++i) {
+        const auto first = static_cast<int64_t>(i) / taps * lanes, tap = static_cast<int64_t>(i) % taps;
+        table[i].begin = static_cast<int32_t>(std::min(first / 2, std::max<int64_t>(0, in - lanes)));
+        for (int64_t l = 0; l < lanes; ++l) {
+          const bool counts = first + l < out && (l + tap) % 4 != 1 && l != 2;
+          table[i].lanes[l] = counts ? static_cast<int32_t>((l * 5 + tap) % std::min(in, lanes)) : -1;
+          table[i].weights[l] = counts ? weights[static_cast<size_t>((first + l) * taps + tap)] : T(-0.0);
+        }
+      }
+      for (int64_t i = 0; i < lines * out; ++i) {
+        const int64_t line = i / out, l = i % out % lanes;
+        T sum = T(-0.0);
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          const LaneTap<T>& one = table[static_cast<size_t>(i % out / lanes * taps + tap)];
+          if (one.lanes[l] < 0) continue;
+          sum += one.weights[l] * from[static_cast<size_t>(line * in + one.begin + one.lanes[l])];
+        }
+        expected[static_cast<size_t>(i)] = sum;
+      }
+      kernel.of<T>().weigh_lines({from.data(), to.data(), lines, in, out, table.data(), taps});
+      EXPECT_EQ(to, expected) << kernel.name << ' ' << in << " to " << out;
+    }
+  }
+}
+
+TEST(TileKernels, WeighedRowsAndLinesHaveTheBitsOfTheDefinitionInEveryKernel) {
   for (const TileKernels* kernel : kernels_of_this_processor()) {
     expect_weighed_rows<float>(*kernel);
     expect_weighed_rows<double>(*kernel);
+    expect_weighed_lines<float>(*kernel);
+    expect_weighed_lines<double>(*kernel);
   }
 }
 

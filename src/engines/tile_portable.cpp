@@ -73,6 +73,12 @@ template <class T> struct Vec {
     typedef uint32_t Words __attribute__((vector_size(16)));
     return (Register)((Words)a << 23);
   }
+  /// Lane `from[i]` in lane i, or 0 where that is less than 0.
+  static Register picked(Register a, const int32_t* from) {
+    Register taken = {};
+    for (int lane = 0; lane < lanes; ++lane) taken[lane] = from[lane] < 0 ? T(0) : a[from[lane]];
+    return taken;
+  }
   static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }
   static Register larger_number(Register kept, Register value) { return value > kept ? value : kept; }
   static auto not_numbers(Register a, Register b) { return (a != a) | (b != b); }

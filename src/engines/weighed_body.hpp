@@ -1,5 +1,5 @@
-// The body of the kernel of weighed_rows.hpp, included once by each tile_*.cpp after its Vec. Lanes are neighbours of a
-// row.
+// The bodies of the kernels of weighed_rows.hpp, included once by each tile_*.cpp after its Vec. Lanes are neighbours of
+// a row, or of a line.
 #pragma once
 
 constexpr int64_t most_together = 8;  // rows that are added in one walk along them
@@ -59,5 +59,41 @@ template <class T> void weigh_rows(const WeighedRows<T>& run) {
       counted.weights[n++] = run.weights[entry];
     }
     if (n > 0 || first) add();
+  }
+}
+
+/// A register of results of some lines, whose first ones these are. `whole`: they and what they take fill registers.
+template <bool whole, class T>
+void weigh_lanes(const WeighedLines<T>& run, const LaneTap<T>* taps, const T* from, T* to, int64_t lines,
+                 [[maybe_unused]] typename Vec<T>::Mask held, [[maybe_unused]] typename Vec<T>::Mask made) {
+  using V = Vec<T>;
+  static constexpr T nothing = T(-0.0);
+  for (int64_t line = 0; line < lines; ++line, from += run.in, to += run.out) {
+    typename V::Register sum = V::splat(&nothing);
+    for (int64_t t = 0; t < run.taps_each; ++t) {
+      typename V::Register near;
+      if constexpr (whole) near = V::load(from + taps[t].begin);
+      else near = V::load(from + taps[t].begin, held);
+      sum = V::add(sum, V::mul(V::load(taps[t].weights), V::picked(near, taps[t].lanes)));
+    }
+    if constexpr (whole) V::store(to, sum);
+    else V::store(to, sum, made);
+  }
+}
+
+template <class T> void weigh_lines(const WeighedLines<T>& run) {
+  using V = Vec<T>;
+  constexpr int64_t together = 16;  // lines that stay in the cache meanwhile
+  const auto held = V::mask_of(std::min<int64_t>(run.in, V::lanes));
+  for (int64_t line = 0; line < run.lines; line += together) {
+    const int64_t lines = std::min(together, run.lines - line);
+    for (int64_t at = 0; at < run.out; at += V::lanes) {
+      const LaneTap<T>* const taps = run.taps + at / V::lanes * run.taps_each;
+      const T* const from = run.from + line * run.in;
+      T* const to = run.to + line * run.out + at;
+      const int64_t left = std::min<int64_t>(run.out - at, V::lanes);
+      if (left == V::lanes && run.in >= V::lanes) weigh_lanes<true>(run, taps, from, to, lines, held, held);
+      else weigh_lanes<false>(run, taps, from, to, lines, held, V::mask_of(left));
+    }
   }
 }

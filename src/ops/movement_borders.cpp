@@ -1,4 +1,4 @@
-// Movements made of slices and joins: pads that take their elements from x, roll, set, meshgrid.
+// Movements made of slices and joins, and of tables: pads that take their elements from x, roll, set, meshgrid.
 #include <rosin/movement.hpp>
 
 #include <algorithm>
@@ -11,18 +11,24 @@
 #include "graph/context.hpp"
 #include "graph/record.hpp"
 #include "ops/shapes.hpp"
+#include "ops/weighed_taps.hpp"
 
 namespace rosin {
 namespace {
 
+using Widths = std::pair<int64_t, int64_t>;
+
+void check_border(const Array& x, int dim, int64_t count, PadMode mode) {
+  const int64_t size = x.size(dim), most = mode == PadMode::reflect ? size - 1 : size;
+  if (count >= 0 && (mode == PadMode::repeat ? size > 0 || count == 0 : count <= most)) return;
+  refuse(ErrorKind::argument, "pad", "there is enough to take beyond the border",
+         std::to_string(count) + " of dim " + std::to_string(dim) + " of " + to_string(x.shape()),
+         "pad less, or with a number");
+}
+
 /// What stands before x along the dim, `count` elements. What stands behind is the same of the flipped array, flipped.
 Array border(const Array& x, int dim, int64_t count, PadMode mode) {
-  const int64_t size = x.size(dim), most = mode == PadMode::reflect ? size - 1 : size;
-  if (count < 0 || (mode == PadMode::repeat ? size == 0 && count > 0 : count > most)) {
-    refuse(ErrorKind::argument, "pad", "there is enough to take beyond the border",
-           std::to_string(count) + " of dim " + std::to_string(dim) + " of " + to_string(x.shape()),
-           "pad less, or with a number");
-  }
+  const int64_t size = x.size(dim);
   switch (mode) {
     case PadMode::reflect: return flip(slice(x, dim, 1, count + 1), dim);
     case PadMode::symmetric: return flip(slice(x, dim, 0, count), dim);
@@ -32,12 +38,34 @@ Array border(const Array& x, int dim, int64_t count, PadMode mode) {
   return expand(slice(x, dim, 0, 1), with_size(x.shape(), dim, count));
 }
 
-Array padded(const Array& x, int dim, int64_t low, int64_t high, PadMode mode) {
+Array padded(const Array& x, int dim, const Widths& widths, PadMode mode) {
   std::vector<Array> parts;
-  if (low != 0) parts.push_back(border(x, dim, low, mode));
+  if (widths.first != 0) parts.push_back(border(x, dim, widths.first, mode));
   parts.push_back(x);
-  if (high != 0) parts.push_back(flip(border(flip(x, dim), dim, high, mode), dim));
+  if (widths.second != 0) parts.push_back(flip(border(flip(x, dim), dim, widths.second, mode), dim));
   return parts.size() == 1 ? x : concat(parts, dim);
+}
+
+/// Which element of a dim stands at each place from the low border on.
+std::vector<int64_t> places_of(int64_t size, const Widths& widths, PadMode mode) {
+  std::vector<int64_t> places;
+  for (int64_t i = -widths.first; i < size + widths.second; ++i) {
+    switch (mode) {
+      case PadMode::reflect: places.push_back(i < 0 ? -i : i < size ? i : 2 * (size - 1) - i); break;
+      case PadMode::symmetric: places.push_back(i < 0 ? -1 - i : i < size ? i : 2 * size - 1 - i); break;
+      case PadMode::circular: places.push_back((i + size) % size); break;
+      case PadMode::repeat: places.push_back(std::clamp<int64_t>(i, 0, size - 1)); break;
+    }
+  }
+  return places;
+}
+
+/// Whether tables of places say what stands where: of numbers that are added up backwards, and of dims that are not so
+/// large that the tables would count.
+bool has_places(const Array& x, int dim, const Widths& widths) {
+  constexpr int64_t most = 1 << 16;
+  const bool adds = is_float(x.dtype()) || is_complex(x.dtype());
+  return adds && (widths.first > 0 || widths.second > 0) && x.size(dim) + widths.first + widths.second <= most;
 }
 
 /// Where a range begins, from the front of its dim, and how it goes on.
@@ -95,9 +123,19 @@ Array pad(const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, P
     refuse(ErrorKind::argument, "pad", "there cannot be more widths than dims",
            std::to_string(widths.size()) + " for shape " + to_string(x.shape()), "drop some");
   }
-  Array result = x;
   for (size_t d = 0; d < widths.size(); ++d) {
-    result = padded(result, static_cast<int>(d), widths[d].first, widths[d].second, mode);
+    check_border(x, static_cast<int>(d), widths[d].first, mode);
+    check_border(x, static_cast<int>(d), widths[d].second, mode);
+  }
+  Array result = x;
+  for (size_t d = 0; d < widths.size();) {
+    const size_t first = d;
+    std::vector<std::vector<int64_t>> places;  // of neighbouring dims
+    for (; d < widths.size() && has_places(x, static_cast<int>(d), widths[d]); ++d) {
+      places.push_back(places_of(x.size(static_cast<int>(d)), widths[d], mode));
+    }
+    if (!places.empty()) result = picked(result, static_cast<int>(first), places);
+    else result = padded(result, static_cast<int>(d), widths[d], mode), ++d;
   }
   return result;
 }
