@@ -80,7 +80,8 @@ void FusedKernel::choose_strips() {
   if (kernel_->channels_first && !kernel_->roots.empty()) {
     find_planes();
     cut_ = planes_.cut(chunk);
-    return;  // any strip will do
+    if (planes_.strip > 0) strip_ = planes_.strip;  // else any will do
+    return;
   }
   bool sums = false;
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
@@ -536,6 +537,26 @@ template <class F> void FusedKernel::each_strip(const Piece& piece, F&& f) const
   }
 }
 
+/// Of images in CWHN: each strip lies in one run.
+template <class F> void FusedKernel::each_strip_of_runs(const Piece& piece, State& state, F&& f) const {
+  for (int64_t begin = piece.first, count = 0; begin < piece.end; begin += count) {
+    PlaneRuns::Place& place = state.place;
+    if (place.at == place.length) place = planes_.place(begin);
+    count = std::min({strip_, piece.end - begin, place.length - place.at});
+    f(begin, count);
+    place.at += count;
+    if (place.at == place.length) end_runs(state);
+  }
+}
+
+void FusedKernel::end_runs(State& state) const {
+  for (const Root& root : roots_) {
+    if (!root.into) continue;
+    end_run(planes_, root.loops, bytes_of(root.type), state.place, state.lanes + root.lanes_at,
+            state.data.scratch + root.kept_values);
+  }
+}
+
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
   if (turn_) return run_turn(chunk, data);
   if (only_adds_columns()) return run_columns(chunk, data);
@@ -544,7 +565,7 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const std::span instrs(instrs_);
   bool begins = true;
-  each_strip(piece, [&](int64_t begin, int64_t count) {
+  const auto run_strip = [&](int64_t begin, int64_t count) {
     const Strip strip = kernel_->whole_rows ? Strip{begin, count, begin / row, count / row} : Strip{begin, count, 0, 0};
     if (begins) {
       for (const Ready& instr : instrs.first(once_)) run_instr(instr, strip, state);
@@ -554,7 +575,9 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
       if (instr.what == Do::apply) apply(instr, strip, state);
       else run_instr(instr, strip, state);
     }
-  });
+  };
+  if (planes_.strip > 0) each_strip_of_runs(piece, state, run_strip);
+  else each_strip(piece, run_strip);
 }
 
 void FusedKernel::finish(const RunData& data) const {

@@ -83,7 +83,7 @@ class FusedKernel {
     bool planes = false;        // of images in CWHN: the sums of runs are kept, and combined at the end
     int64_t image_stride = 0;   // planes: of the result
     size_t lanes_at = 0;        // planes: bytes from the start of a chunk's lanes
-    bool into = false;          // passes add strips to the results, which are columns
+    bool into = false;          // passes add strips to the results, which are columns, or to the lanes of planes
     bool of_stretches = false;  // chunks are stretches of its columns, each of which begins its results itself
     bool folds = false;         // blocks are whole columns of one result: they are added pairwise
     SumOrder order;             // of the domain
@@ -130,8 +130,8 @@ class FusedKernel {
       int32_t reg = -1;    // where its place is noted, -1: nobody asks
       int32_t store = -1;  // store port that it writes, -1: the register's slot
       bool row = false;
-      bool unit = false;   // an element for each unit of a root
-      int32_t root = -1;   // number of the root whose results it adds to, from the register's place on
+      bool unit = false;  // an element for each unit of a root
+      int32_t root = -1;  // number of the root whose results it adds to, from the register's place on
     };
     /// Bytes from the place of an element, or of a run, to that of the next.
     struct Move {
@@ -200,6 +200,7 @@ class FusedKernel {
   };
   Piece piece_of(int64_t chunk) const;
   template <class F> void each_strip(const Piece& piece, F&& f) const;
+  template <class F> void each_strip_of_runs(const Piece& piece, State& state, F&& f) const;
   void cut_columns();
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   static void run_loop(const Pass& pass, int64_t rows, int64_t count, State& state);
@@ -224,6 +225,8 @@ class FusedKernel {
   void store(const Ready& instr, const Strip& strip, State& state) const;
   void root(const Ready& instr, const Strip& strip, State& state) const;
   void find_planes();
+  unsigned char* sums_of(const Root& root, const Strip& strip, State& state) const;
+  void end_runs(State& state) const;
   static unsigned char* results_of(const Root& port, const Strip& strip, unsigned char* partials);
   void add_results(const Root& port, const Strip& strip, const unsigned char* results, unsigned char* partials) const;
   static void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare,

@@ -491,8 +491,7 @@ FusedKernel::Root::Units FusedKernel::Root::units() const {
   if (row || planes || strides[0] != 0 || order.total == 0) return {};
   const int64_t run = sizes[0], stretch = std::min(run, order.span), unit = std::min(order.block, stretch);
   const bool anew = run == order.span || run % unit == 0, whole = order.block % run == 0;
-  return run > order.span ? Units{run % order.span == 0 ? unit : 0, stretch}
-                          : Units{whole || anew ? unit : 0, stretch};
+  return run > order.span ? Units{run % order.span == 0 ? unit : 0, stretch} : Units{whole || anew ? unit : 0, stretch};
 }
 
 /// Adds the results of a strip's units to the partial results that they belong to.

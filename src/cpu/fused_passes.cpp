@@ -492,13 +492,13 @@ struct FusedKernel::PassWriter {
     source(plan, number).last = source(plan, number).pass;
   }
 
-  /// Sums of elements that lie together are made where these are, unit by unit; those of columns too.
+  /// Sums of elements that lie together are made where these are, unit by unit; those of columns and planes too.
   void find_roots() {
     if (kernel.kernel_->whole_rows || kernel.only_adds_columns()) return;
     for (Item& item : plan.items) {
       if (item.instr->what != Do::root) continue;
       Root& root = kernel.roots_[item.instr->port];
-      if (kernel.column_ > 0) {
+      if (kernel.column_ > 0 || (root.planes && kernel.planes_.strip > 0)) {
         root.into = item.machine = machine_combines(item.instr->reducer->body, item.instr->type).has_value();
         continue;
       }

@@ -7,10 +7,19 @@
 
 namespace rosin::cpu {
 
+/// What a pass adds a strip to. The first one that is added makes it neutral.
+unsigned char* FusedKernel::sums_of(const Root& root, const Strip& strip, State& state) const {
+  if (!root.planes) return results_of(root, strip, state.data.scratch);
+  const PlaneRuns::Place& place = state.place;
+  unsigned char* const lanes = state.lanes + root.lanes_at;
+  if (place.at == 0) root.loops.neutral(lanes, std::min(planes_.lanes(), place.length));
+  return lanes + place.at % planes_.lanes() * bytes_of(root.type);
+}
+
 void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) const {
   void** memory = state.arguments;
   for (const Pass::Output& output : pass.outputs) {
-    void* to = output.root >= 0    ? results_of(roots_[static_cast<size_t>(output.root)], strip, state.data.scratch)
+    void* to = output.root >= 0    ? sums_of(roots_[static_cast<size_t>(output.root)], strip, state)
                : output.store >= 0 ? this->output(static_cast<uint16_t>(output.store), strip, output.row, state.data)
                                    : state.slot(static_cast<uint16_t>(output.reg));
     if (output.reg >= 0) state.pointers[output.reg] = to;

@@ -44,9 +44,10 @@ struct FusedKernel::State {
   const RunData& data;
   std::unique_lock<std::mutex> reserve;
   size_t slot_bytes;
-  int64_t end;       // of the chunk
-  void** pointers;   // where each register is now: its slot, or memory of an array
-  void** arguments;  // of the pass that runs
+  int64_t end;             // of the chunk
+  PlaneRuns::Place place;  // of the strip, where it lies in a run of planes
+  void** pointers;         // where each register is now: its slot, or memory of an array
+  void** arguments;        // of the pass that runs
   unsigned char* slots;
   unsigned char* spare;   // one strip for conversions
   unsigned char* lanes;   // of roots over planes

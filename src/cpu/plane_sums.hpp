@@ -18,6 +18,8 @@ struct PlaneRuns {
   int64_t channels = 1, pixels = 1, images = 1;
   int64_t run = 1;   // pixels; the last run of a span may be shorter
   int64_t span = 1;  // pixels: runs start anew at its multiples; it divides the plane
+  /// Elements that are added to the lanes together, whole pixels of a run, where that is worth a loop; else 0.
+  int64_t strip = 0;
 
   PlaneRuns() = default;
   /// `sizes`: logical, spatial dims first; `images` 1 where the last of them is the channels.
@@ -30,7 +32,16 @@ struct PlaneRuns {
   SumOrder cut(int64_t target) const;
   /// Elements of the lanes of all channels.
   int64_t lanes() const { return 16 * channels; }
+  /// A run's element: of which run, where in it, and the elements that the run has.
+  struct Place {
+    int64_t run = 0, at = 0, length = 0;
+  };
+  Place place(int64_t element) const;
 };
+
+/// Where a run ends: its lanes become its sums, those of run r at r * channels of `sums`.
+void end_run(const PlaneRuns& runs, const CombineLoops& loops, int64_t size, const PlaneRuns::Place& place,
+             unsigned char* lanes, unsigned char* sums);
 
 /// Adds elements [begin, begin + count) of the images to the lanes, and writes each run's sums, one for each channel,
 /// when it ends: sums of run r at r * channels. `size`: bytes of an element.

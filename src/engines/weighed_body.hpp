@@ -1,5 +1,5 @@
-// The bodies of the kernels of weighed_rows.hpp, included once by each tile_*.cpp after its Vec. Lanes are neighbours of
-// a row, or of a line.
+// The bodies of the kernels of weighed_rows.hpp, included once by each tile_*.cpp after its Vec. Lanes are neighbours
+// of a row, or of a line.
 #pragma once
 
 constexpr int64_t most_together = 8;  // rows that are added in one walk along them

@@ -21,8 +21,8 @@ template <class T> struct WeighedRows {
 /// One tap of as many neighbouring results as a register has lanes: each takes an element of as many neighbours.
 template <class T> struct LaneTap {
   static constexpr int most_lanes = 16;
-  int32_t begin = 0;                // where these are in a line
-  int32_t lanes[most_lanes] = {};   // the one that each result takes, -1: none, which has the weight -0
+  int32_t begin = 0;               // where these are in a line
+  int32_t lanes[most_lanes] = {};  // the one that each result takes, -1: none, which has the weight -0
   T weights[most_lanes] = {};
 };
 

@@ -412,8 +412,8 @@ bool Fuser::legal(int32_t unit, int32_t node) const {
 }
 
 /// Whether a kernel already waits for all that the node reads, or for all that other kernels wait for which compute
-/// that, but for kernels of fewer elements. A kernel that only shares a load with the node does not wait for more on its
-/// account: that would keep values alive longer (and undo what checkpoint() is for).
+/// that, but for kernels of fewer elements. A kernel that only shares a load with the node does not wait for more on
+/// its account: that would keep values alive longer (and undo what checkpoint() is for).
 bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
   const auto is_small = [&](int32_t u) {
     return !units[u].call && std::popcount(units[u].wide) < std::popcount(units[unit].wide);
