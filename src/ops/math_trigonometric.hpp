@@ -37,10 +37,11 @@ template <FloatScalar X> [[gnu::always_inline]] inline X cos_of_turns(X x) {
   return sin_of_quarters(Quarters<X>{angle, rest, convert<typename Bits<X>::Element>(quarters)}, 1);
 }
 
-/// a/b, with a correction for what rounding the sums takes away.
+/// a/b by one division, with a correction for what rounding the sums, and the quotient, takes away.
 template <FloatScalar X> [[gnu::always_inline]] inline X quotient(Sum<X> a, Sum<X> b) {
-  const X top = rounded(a), bottom = rounded(b), q = top / bottom;
-  return q + (((a.high - top) + a.low) - q * ((b.high - bottom) + b.low)) / bottom;
+  const X top = rounded(a), bottom = rounded(b), part = 1 / bottom, q = top * part;
+  const X left = fma(-q, bottom, top);
+  return q + ((left + ((a.high - top) + a.low)) - q * ((b.high - bottom) + b.low)) * part;
 }
 
 template <Angle known = Angle::any, FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {

@@ -142,6 +142,38 @@ TEST_F(Fusion, TheGradientOfARootOfMeanSquaresIsOneKernel) {
             (Launched{1, 0}));
 }
 
+/// As the gradients of a bias and of a factor are; the kernel of the means comes first.
+TEST_F(Fusion, ASumOfWhatAnotherKernelReadsIsMadeThere) {
+  const Array slopes = ramp({6, 5, 4, 3}), image = sin(slopes);
+  eval();
+  const Dims dims = {0, 1, 3};
+  std::array<Array, 2> sums;
+  const auto made = launches([&] {
+    sums[0] = sum(slopes, dims);
+    return sums[1] = sum(slopes * (image - mean(image, dims)), dims);
+  });
+  EXPECT_EQ(made, (Launched{2, 0}));
+  const Array distance = image - mean(image, dims);
+  eval();
+  EXPECT_EQ(sums[0].to_vector(), sum(slopes + 0, dims).to_vector());
+  EXPECT_EQ(sums[1].to_vector(), sum(slopes * distance, dims).to_vector());
+}
+
+/// The second kernel has all that it needs as soon as the first one, but for what is made of few numbers.
+TEST_F(Fusion, KernelsThatWaitForTheSameAreOne) {
+  const Array slopes = ramp({6, 5, 4, 3}), image = sin(slopes);
+  eval();
+  const Dims dims = {0, 1, 3};
+  const auto gradient_of_statistics = [&] {
+    const Array average = mean(image, dims), factor = rsqrt(mean(square(image), dims) + 1);
+    const Array distance = image - average;
+    const Array scaled = sum(slopes * factor, dims), product = sum(slopes * distance, dims);
+    return slopes * factor - distance * product - scaled;
+  };
+  // Statistics; both sums; the result.
+  EXPECT_EQ(launches(gradient_of_statistics), (Launched{3, 0}));
+}
+
 TEST_F(Fusion, AReshapeOfAReshapeIsNone) {
   const Array w = ramp({10, 10}), cubes = reshape(x, {10, 3, 11});
   eval();
