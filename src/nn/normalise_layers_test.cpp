@@ -207,6 +207,24 @@ TEST(GroupNorm, HasInstanceNormAndBatchNormAsSpecialCases) {
       "of groups");
 }
 
+/// From as many pixels on the statistics follow from those of channels; a group of a sample as a row has them from all.
+TEST(GroupNorm, OfLargeImagesNormalisesEachGroupOfASampleAsARow) {
+  for (const int64_t side : {5, 6, 9}) {
+    Rng rng(4);
+    const Array x = cast(normal(rng, {side, side, 6, 2}, 3, 1), Float64);
+    const Array slopes = cast(normal(rng, x.shape(), 0, 1), Float64);
+    GroupNorm layer(6, 3, {.affine = false});
+    const auto by_groups = [&](const Array& a) { return layer(a); };
+    const auto by_rows = [&](const Array& a) {
+      return reshape(normalise(reshape(a, {side * side * 2, 6}), 0), a.shape());
+    };
+    const auto loss = [&](const auto& f) { return [&](const Array& a) { return sum(square(f(a) + 1) * slopes); }; };
+    EXPECT_TRUE(allclose(layer(x), by_rows(x), {.rtol = 1e-12, .atol = 1e-12})) << side;
+    EXPECT_TRUE(allclose(gradient(loss(by_groups), x), gradient(loss(by_rows), x), {.rtol = 1e-9, .atol = 1e-9}))
+        << side;
+  }
+}
+
 TEST(LayerNorm, NormalisesTheFirstDims) {
   const Array x = randn({2, 3, 4, 5});
   EXPECT_TRUE(near(LayerNorm(2)(x), normalise(x, 0)));

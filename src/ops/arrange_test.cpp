@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include <rosin/approx.hpp>
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/einsum.hpp>
 #include <rosin/index.hpp>
@@ -144,6 +147,28 @@ TEST(Borders, RefuseMoreThanThereIsAndTakeEmptyArrays) {
   EXPECT_EQ(pad(zeros({0, 2}), {{0, 0}}, PadMode::repeat).shape(), (Shape{0, 2}));
   EXPECT_EQ(roll(zeros({0, 2}), 3).shape(), (Shape{0, 2}));
   EXPECT_EQ(roll(Array({1, 2, 3, 4}, {4}), 1).to_vector<int32_t>(), (std::vector<int32_t>{4, 1, 2, 3}));
+}
+
+/// Integers, and dims too large for tables of places, are put together of slices; floats are taken by tables.
+TEST(Borders, OfTablesAndOfSlicesAreAlike) {
+  const Array image = reshape(arange(60), {5, 4, 3}), line = arange(70000);
+  const auto same = [](const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, PadMode mode) {
+    const Array wanted = pad(x, widths, mode);
+    for (const DType type : {Float32, Float64, BFloat16, ComplexF32}) {
+      if (type == BFloat16 && x.rank() == 1) continue;  // which has not all those numbers
+      const Array y = pad(cast(x, type), widths, mode);
+      EXPECT_EQ(y.dtype(), type);
+      EXPECT_EQ(cast(is_complex(type) ? real(y) : y, Int64).to_vector<int64_t>(),
+                cast(wanted, Int64).to_vector<int64_t>());
+    }
+  };
+  for (const PadMode mode : {PadMode::reflect, PadMode::symmetric, PadMode::repeat, PadMode::circular}) {
+    const std::pair<int64_t, int64_t> all[] = {{2, 3}, {1, 0}, {0, 2}}, gap[] = {{4, 0}, {0, 0}, {2, 1}},
+                                      ends[] = {{3, 2}};
+    same(image, all, mode);
+    same(image, gap, mode);
+    same(line, ends, mode);
+  }
 }
 
 TEST(Set, TakesNumbersTypesAndEmptyRanges) {
