@@ -24,8 +24,8 @@ constexpr int64_t step_block = 256;        // steps of k that panels stay in the
 constexpr int64_t block_bytes = 200'000;   // of panels of A
 constexpr int64_t packed_at_once = 65536;  // elements that are worth a thread
 constexpr int64_t most_copied = 1 << 24;   // elements of B, and of A before it is copied block by block
-/// Elements of A that are not in a cache when the copy is read. Measured on Granite Rapids: from there on blocks take
-/// 0.75 to 0.93 of the time for up to 512 columns.
+/// Elements of an operand that are in a cache when its copy is read. Measured on Granite Rapids: of an A with more,
+/// blocks take 0.75 to 0.93 of the time for up to 512 columns.
 constexpr int64_t most_read_again = 1 << 22;
 
 /// The first `held` of a panel's `wide` lines, as they stand in memory and in the panel, for `steps` steps.
@@ -75,7 +75,7 @@ template <class T> class PackedMatmul final : public VendorCall {
         block_(std::max<int64_t>(1, block_bytes / (height_ * std::min(step_block, spec.k) * int64_t{sizeof(T)}))) {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec, sizeof(T) == sizeof(float) ? 60 : 30));
     item_parts_ = std::min(wanted, spec.batch);
-    const int64_t few = spec.m * spec.k > most_read_again ? 2 * few_columns : few_columns - 1;
+    const int64_t few = spec.m * spec.k > most_read_again ? few_columns_of_large : few_columns;
     by_blocks_ = spec.batch > 1 || row_panels_ >= 4 * wanted || (row_panels_ >= wanted && column_panels_ <= few) ||
                  spec.m * spec.k > most_copied;
     column_parts_ = by_blocks_ ? 1 : std::clamp<int64_t>(column_panels_ / least_columns, 1, wanted);
@@ -112,7 +112,8 @@ template <class T> class PackedMatmul final : public VendorCall {
 
  private:
   static constexpr int64_t least_columns = 16;  // panels of a chunk
-  static constexpr int64_t few_columns = 32;    // panels: to copy A takes a part of the time that counts
+  /// Panels of B, up to which copying A takes a part of the time that counts.
+  static constexpr int64_t few_columns = 31, few_columns_of_large = 64;
 
   struct Panels {
     int64_t first_item, last_item, first_row, last_row, first_column, last_column;
@@ -235,9 +236,9 @@ template <class T> class PackedMatmul final : public VendorCall {
 bool packing_pays(const MatmulSpec& spec) {
   if (!multiplies_widest_in_pairs() || (spec.batch > 1 && spec.b_batch_stride != 0)) return false;
   const bool large = spec.m >= 96 && spec.k >= 16 && spec.m * spec.n * spec.k >= 1'000'000;
-  const bool many_columns = spec.a_transposed && spec.k >= short_sum && !has_large_caches();
+  const bool needs_many = spec.a_transposed && spec.k >= short_sum && !has_large_caches();
   const bool few_read_b = spec.m < 256 && !spec.b_transposed && spec.n * spec.k > most_read_again;  // which is copied
-  return large && !few_read_b && spec.n >= (many_columns ? 128 : 32) && spec.n * spec.k <= most_copied;
+  return large && !few_read_b && spec.n >= (needs_many ? 128 : 32) && spec.n * spec.k <= most_copied;
 }
 
 std::unique_ptr<VendorCall> prepare_packed_matmul(const MatmulSpec& spec) {
