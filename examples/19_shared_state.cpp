@@ -1,6 +1,6 @@
-// 19: processes share out the state of the optimiser (ZeRO, stage 1): each keeps that of some parameters and makes
-// their steps for all. A checkpoint has the gathered state, so that any number of ranks goes on from it. Run it with
-// `rosin run -n 2` or `mpiexec -n 2` before its name.
+// 19: processes share out the state of the optimiser (ZeRO, stage 1): each keeps that of some parameters, and of a part
+// of large ones, and makes their steps for all. A checkpoint has the gathered state, so that any number of ranks goes
+// on from it. Run it with `rosin run -n 2` or `mpiexec -n 2` before its name.
 // Last line: each rank keeps its share of the state, and the file has all of it: yes
 #include <rosin/rosin.hpp>
 
@@ -24,7 +24,7 @@ int main() {
   const Array points = rand(source, {4, 240});
   const distributed::DataContainer shard(backend, std::tuple{points, sum(square(points), 0)});
   const auto [x, y] = shard;
-  Chain model(Dense(4, 64, tanh), Dense(64, 64, tanh), Dense(64, 64, tanh), Dense(64, 1));
+  Chain model(Dense(4, 256, tanh), Dense(256, 64, tanh), Dense(64, 1));
   model = distributed::synchronize(backend, distributed::FluxDistributedModel(model));
   State state = setup(distributed::Optimizer(backend, Momentum{.eta = 1e-2}, {.shard = true}), model);
   for (int step = 0; step < 50; ++step) {

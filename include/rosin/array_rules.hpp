@@ -90,6 +90,7 @@ template <Rule R> struct Lookahead {
   int64_t k = 5;
   double alpha = 0.5;
   R rule;
+  static constexpr bool elementwise = reflect::is_elementwise<R>();
 
   struct State {
     Array slow;
@@ -134,6 +135,7 @@ template <Rule R> struct Lookahead {
 template <Rule R> struct Scheduler {
   AnyRate rate;
   R rule;
+  static constexpr bool elementwise = reflect::is_elementwise<R>();
 
   struct State {
     Array t;
@@ -163,6 +165,7 @@ struct ROSIN_API ScheduleFreeAdamW {
   double lambda = 0.0;
   double epsilon = 1e-8;
   int64_t warmup = 0;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array z;

@@ -197,8 +197,10 @@ struct OptimizerOptions {
   /// each of its sums is rounded to 8 bits. Nothing: their own.
   std::optional<DType> dtype = {};
   /// Each rank keeps the state of its share of the parameters only, and makes their steps for all: of N ranks, each
-  /// needs about 1 / N of the memory of the state. Parameters stay whole; shares are balanced by bytes. The weights are
-  /// those of a training without. Source: Rajbhandari et al.: ZeRO (2020), stage 1.
+  /// needs about 1 / N of the memory of the state. Shares are balanced by bytes: parameters of 64 KiB and more are
+  /// divided, the largest first, as long as a rank has more than a tenth above the average, where the rule moves each
+  /// element by itself (rule.hpp); others stay whole. The weights are those of a training without. Source: Rajbhandari
+  /// et al.: ZeRO (2020), stage 1.
   bool shard = false;
   Statistics statistics = Statistics::own;
 };
@@ -235,6 +237,7 @@ template <Rule R> struct Optimizer {
   Backend backend;
   R rule;
   OptimizerOptions options;
+  static constexpr bool elementwise = reflect::is_elementwise<R>();
 
   static_assert(!reflect::ExchangesInside<R> || !reflect::ScalesGradients<R>,
                 "rosin: rules before ClipGlobalNorm stand before distributed::Optimizer too, in an OptimiserChain");

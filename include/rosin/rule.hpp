@@ -10,6 +10,11 @@
 //     }
 //   };
 //
+// With `static constexpr bool elementwise = true;` it says that each element moves by itself: what apply gives for some
+// elements of x and g is that of these elements for all of x and g; what it keeps has the shape of x or is one number;
+// and whether it gives nothing follows from how often it was called. Processes that share a state out divide large
+// parameters of such rules (distributed::Optimizer).
+//
 // Read next: rules.hpp (those that exist), optim.hpp (setup and update).
 #pragma once
 
@@ -111,6 +116,12 @@ template <class R> void describe(R& rule, RuleVisitor& visitor) {
   visitor.leave();
 }
 
+/// Rules that say so, see above.
+template <class R> constexpr bool is_elementwise() {
+  if constexpr (requires { R::elementwise; }) return R::elementwise;
+  else return false;
+}
+
 /// Error (argument) where a hyper-parameter cannot be.
 template <class R> void check(const R& rule) {
   if constexpr (requires { rule.check(); }) rule.check();
@@ -123,31 +134,47 @@ concept Rule = std::copy_constructible<R> && (reflect::GivesStep<R> || reflect::
 
 namespace detail {
 
+/// Whose the elements of an array are: a process's; or (`part` > 0) so many each one's, in the order of memory, the
+/// last one's also what is left; or, where neither is said, all of every one.
+struct Owner {
+  int process = -1;
+  int64_t part = 0;
+};
+
 /// The gradient of one parameter, as the rules before what looks at all of them give it.
 struct NamedGradient {
   std::string_view parameter;  // its path
   Array gradient;
-  int owner = -1;  // the process that makes the step for all; -1: every one makes it
+  Owner owner = {};  // who makes the step for all
 };
 
-/// An array that one process has and all get.
+/// An array that its owner has, and all get.
 struct OwnedArray {
-  int owner = 0;
+  Owner owner;
   Array value;
+};
+
+/// A parameter that is to be shared out.
+struct SharedParameter {
+  int64_t count = 0;
+  int64_t bytes = 0;
+  bool divides = false;  // its elements move each by itself
 };
 
 /// Processes that share out the parameters of a model: each keeps the state of some and makes their steps for all.
 class ROSIN_API Sharing {
  public:
   virtual ~Sharing();
-  /// The number of this one.
+  /// The number of this one, and how many there are.
   virtual int process() const = 0;
-  /// Whose each parameter of so many bytes is; the same on every process.
-  virtual std::vector<int> owners(std::span<const int64_t> bytes) const = 0;
+  virtual int processes() const = 0;
+  /// Whose each of these is; the same on every process.
+  virtual std::vector<Owner> owners(std::span<const SharedParameter> parameters) const = 0;
   /// Every process says how far it has come; null: well. Throws on all of them where one says otherwise, else whether
   /// all say that `holds`.
   virtual bool agree(const Error* failed, bool holds = true) = 0;
-  /// Those of other owners become theirs; `op` begins messages.
+  /// Elements of other owners become theirs; `op` begins messages. Arrays in parts are written to: nobody else may hold
+  /// them.
   virtual void spread(const char* op, std::span<OwnedArray> arrays) = 0;
 };
 
@@ -174,6 +201,8 @@ class ROSIN_API ErasedRule {
   virtual void exchange_statistics(std::span<NamedGradient> written) const = 0;
   /// Null: every process makes the steps of all parameters.
   virtual Sharing* sharing() const = 0;
+  /// Whether each element moves by itself.
+  virtual bool is_elementwise() const = 0;
   /// Error (argument) where a hyper-parameter cannot be.
   virtual void check() const = 0;
 };
@@ -263,6 +292,7 @@ template <Rule R> class RuleOf final : public detail::ErasedRule {
     if constexpr (reflect::SharesSteps<R>) return rule_.sharing();
     else return nullptr;
   }
+  bool is_elementwise() const override { return reflect::is_elementwise<R>(); }
   void check() const override { reflect::check(rule_); }
 
  private:

@@ -23,6 +23,7 @@ namespace rosin {
 /// d = eta*g.
 struct ROSIN_API Descent {
   double eta = 0.1;
+  static constexpr bool elementwise = true;
 
   struct State {};
   State init(const Array& x) const;
@@ -33,6 +34,7 @@ struct ROSIN_API Descent {
 struct ROSIN_API Momentum {
   double eta = 0.01;
   double rho = 0.9;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array m;
@@ -45,6 +47,7 @@ struct ROSIN_API Momentum {
 struct ROSIN_API Nesterov {
   double eta = 0.001;
   double rho = 0.9;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array v;
@@ -60,6 +63,7 @@ struct ROSIN_API RMSProp {
   double rho = 0.9;
   double epsilon = 1e-8;
   bool centred = false;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array q;
@@ -75,6 +79,7 @@ struct ROSIN_API Rprop {
   double eta = 1e-3;
   std::array<double, 2> ell = {0.5, 1.2};
   std::array<double, 2> gamma = {1e-6, 50.0};
+  static constexpr bool elementwise = true;
 
   struct State {
     Array g;  // the gradient of the step before; 0 where the sign turned
@@ -96,6 +101,7 @@ struct ROSIN_API Adam {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   Moments init(const Array& x) const;
   Array apply(Moments& state, const Array& x, const Array& g) const;
@@ -110,6 +116,7 @@ struct ROSIN_API AdamW {
   double lambda = 0.0;
   double epsilon = 1e-8;
   bool couple = true;
+  static constexpr bool elementwise = true;
 
   Moments init(const Array& x) const;
   Array apply(Moments& state, const Array& x, const Array& g) const;
@@ -120,6 +127,7 @@ struct ROSIN_API RAdam {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   Moments init(const Array& x) const;
   Array apply(Moments& state, const Array& x, const Array& g) const;
@@ -130,6 +138,7 @@ struct ROSIN_API AdaMax {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array m;
@@ -145,6 +154,7 @@ struct ROSIN_API OAdam {
   double eta = 0.001;
   std::array<double, 2> beta = {0.5, 0.9};
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array m;
@@ -161,6 +171,7 @@ struct ROSIN_API NAdam {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   Moments init(const Array& x) const;
   Array apply(Moments& state, const Array& x, const Array& g) const;
@@ -172,6 +183,7 @@ struct ROSIN_API AMSGrad {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array m;
@@ -186,6 +198,7 @@ struct ROSIN_API AMSGrad {
 struct ROSIN_API AdaGrad {
   double eta = 0.1;
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array a;
@@ -198,6 +211,7 @@ struct ROSIN_API AdaGrad {
 struct ROSIN_API AdaDelta {
   double rho = 0.9;
   double epsilon = 1e-8;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array a;
@@ -212,6 +226,7 @@ struct ROSIN_API AdaBelief {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
   double epsilon = 1e-16;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array m;
@@ -227,6 +242,7 @@ struct ROSIN_API AdaBelief {
 struct ROSIN_API Lion {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
+  static constexpr bool elementwise = true;
 
   struct State {
     Array m;
@@ -238,6 +254,7 @@ struct ROSIN_API Lion {
 /// Gradients between -delta and delta.
 struct ROSIN_API ClipGrad {
   double delta = 10;
+  static constexpr bool elementwise = true;
 
   struct State {};
   State init(const Array& x) const;
@@ -277,6 +294,7 @@ struct ROSIN_API ClipGlobalNorm {
 /// g + lambda*x: L2 regularisation.
 struct ROSIN_API WeightDecay {
   double lambda = 5e-4;
+  static constexpr bool elementwise = true;
 
   struct State {};
   State init(const Array& x) const;
@@ -286,6 +304,7 @@ struct ROSIN_API WeightDecay {
 /// g + lambda*sign(x): L1 regularisation.
 struct ROSIN_API SignDecay {
   double lambda = 1e-3;
+  static constexpr bool elementwise = true;
 
   struct State {};
   State init(const Array& x) const;
@@ -295,6 +314,7 @@ struct ROSIN_API SignDecay {
 /// Collects n gradients and passes their mean on with every n-th step; the rules after it rest in between.
 struct ROSIN_API AccumGrad {
   int64_t n = 1;
+  static constexpr bool elementwise = true;
 
   struct State {
     Array acc;
@@ -328,6 +348,7 @@ template <Rule... R> struct OptimiserChain {
   static constexpr size_t count = sizeof...(R), exchanging = detail::place_of_exchange<R...>();
   static constexpr bool joins = detail::joining<R...> > 0;
   static constexpr bool splits = joins || (exchanging > 0 && exchanging < count);  // some rules run before an exchange
+  static constexpr bool elementwise = (reflect::is_elementwise<R>() && ...);
 
   using State = std::tuple<RuleState<R>...>;
   static_assert((!reflect::ReplacesParameter<R> && ...),
@@ -388,6 +409,7 @@ template <Rule... R> struct OptimiserChain {
 template <Rule R> struct MixedPrecision {
   DType dtype = Float32;
   R rule;
+  static constexpr bool elementwise = reflect::is_elementwise<R>();
 
   struct State {
     Array copy;  // the parameter in `dtype`

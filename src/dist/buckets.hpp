@@ -30,8 +30,8 @@ class Buckets final : private EarlyResults::Listener {
   /// PyTorch's defaults.
   static constexpr uint64_t most_bytes = uint64_t{25} << 20, first_bytes = uint64_t{1} << 20;
 
-  /// `given` are all in memory of the CPU, or all on one device; they may be pending. gradients[i].owner is the rank
-  /// that wants the sum, or -1: every rank.
+  /// `given` are all in memory of the CPU, or all on one device; they may be pending. gradients[i].owner says
+  /// which rank wants the sums.
   Buckets(Group& group, std::span<const rosin::detail::NamedGradient> gradients, std::vector<Array> given);
 
   /// Where a device computes: gives it what is pending, so that it goes on while the ranks agree on what they send.
@@ -40,9 +40,9 @@ class Buckets final : private EarlyResults::Listener {
   /// Whether this rank can take them there; see CommonSums.
   bool suit_common() const { return suit_common_; }
   bool are_on_device() const { return !given_.empty() && !is_on_cpu(given_.front()); }
-  /// The sums; nothing in the place of those that others own. Evaluates what is pending. A device makes them later:
-  /// Group::settle. `in_common`: they suit memory in common on all ranks. Error (distributed), and what the evaluation
-  /// throws.
+  /// The sums; nothing in the place of those that others own, and of divided ones this rank's elements, as a vector.
+  /// Evaluates what is pending. A device makes them later: Group::settle. `in_common`: they suit memory in common on
+  /// all ranks. Error (distributed), and what the evaluation throws.
   std::vector<Array> sums(bool in_common);
   /// After that: throws what checks of a device have found in the run. Then the sums are worthless, on every rank.
   void look() const;
@@ -53,12 +53,28 @@ class Buckets final : private EarlyResults::Listener {
     std::string label;
     std::vector<Piece> pieces;
     uint64_t bytes = 0;
-    size_t missing = 0;    // of its arrays: not told as written
+    size_t missing = 0;    // of its pieces: not told as written
     bool is_sent = false;  // or being sent
   };
 
+  /// Elements of an array in a message: for all ranks, for one, or so many for each.
+  struct Part {
+    size_t array;
+    rosin_comm_kind kind;
+    int root;
+    int64_t begin, count;
+    size_t message = 0, piece = 0;
+  };
+
+  void list_parts();
   void form();
-  void add(Message& message, size_t i);
+  Message& open_message(const Part& part);
+  void add(Part& part, Message& message);
+  bool is_wanted(const Part& part) const { return part.kind != ROSIN_COMM_REDUCE || part.root == group_.rank(); }
+  /// At least one.
+  std::span<const Part> parts_of(size_t i) const {
+    return std::span(parts_).subspan(first_part_[i], first_part_[i + 1] - first_part_[i]);
+  }
   void take_memory();
   void receive(bool in_common);
   bool is_worth_a_thread() const;
@@ -75,17 +91,15 @@ class Buckets final : private EarlyResults::Listener {
 
   void written(size_t i, const void* elements) noexcept override;
   void failed() noexcept override;
-  int32_t group(size_t i) const noexcept override { return static_cast<int32_t>(places_[i].message); }
+  int32_t group(size_t i) const noexcept override;
 
   Group& group_;
   std::vector<Array> given_, made_;
+  std::vector<rosin::detail::Owner> owners_;
   bool suit_common_ = false;
   std::vector<Message> messages_;
-  struct Place {
-    size_t message, piece;
-  };
-  std::vector<Place> places_;  // of each array
-  std::vector<int> owners_;
+  std::vector<Part> parts_;         // of all arrays, one after the other
+  std::vector<size_t> first_part_;  // of each array; at the end as many as there are
 
   std::mutex lock_;
   std::condition_variable changed_;

@@ -48,7 +48,7 @@ rosin_comm_status run(rosin_comm*, const rosin_comm_collective* c) {
     return answer;
   }
   for (uint32_t p = 0; p < c->part_count; ++p) {
-    if (c->kind == ROSIN_COMM_REDUCE && c->root != 0) continue;
+    if (c->kind == ROSIN_COMM_REDUCE && c->root != 0) continue;  // (This is rank 0, whose parts are the first.)
     const auto* const from = static_cast<const float*>(c->parts[p].send);
     auto* const to = static_cast<float*>(c->parts[p].receive);
     for (uint64_t i = 0; i < c->parts[p].count; ++i) to[i] = 2 * from[i];
@@ -63,6 +63,8 @@ rosin_comm_status common(rosin_comm*, uint64_t bytes, double, void** out) {
   *out = memory_in_common.data();
   return ROSIN_COMM_OK;
 }
+
+using rosin::detail::Owner;
 
 class TwoRanks {
  public:
@@ -87,10 +89,10 @@ class TwoRanks {
     return t;
   }
   /// (Nothing is to be settled: this transport takes no memory of devices.)
-  std::vector<Array> sums(const std::vector<Array>& given, const std::vector<int>& owners = {}) {
+  std::vector<Array> sums(const std::vector<Array>& given, const std::vector<Owner>& owners = {}) {
     std::vector<rosin::detail::NamedGradient> gradients;
     for (size_t i = 0; i < given.size(); ++i) {
-      gradients.push_back({std::to_string(i), given[i], owners.empty() ? -1 : owners[i]});
+      gradients.push_back({"one", given[i], owners.empty() ? Owner{} : owners[i]});
     }
     Buckets buckets(group_, gradients, given);
     buckets.begin();
@@ -100,6 +102,9 @@ class TwoRanks {
   }
 
   Backend backend() { return Backend(&group_); }
+  std::vector<Owner> owners(const std::vector<rosin::detail::SharedParameter>& parameters) const {
+    return group_.owners(parameters);
+  }
 
  private:
   rosin_comm_transport transport_;
@@ -144,13 +149,51 @@ TEST_F(BucketsOfTwo, NeedNoThreadForWhatIsThere) {
 
 TEST_F(BucketsOfTwo, GiveOwnersTheirShare) {
   const std::vector<Array> given = pending();
-  const std::vector<Array> got = sums(given, {0, 1, 0, 1});
+  const std::vector<Array> got = sums(given, {{0}, {1}, {0}, {1}});
   ASSERT_EQ(sent.size(), 3u);
   EXPECT_EQ(sent[0].name, "update of gradients of the share of rank 1, message 0");
   EXPECT_TRUE(got[1].is_nothing());
   EXPECT_TRUE(got[3].is_nothing());
   EXPECT_TRUE(all(got[0] == 2.0 * given[0]).item<bool>());
   EXPECT_TRUE(all(got[2] == 2.0 * given[2]).item<bool>());
+}
+
+/// One message has the parts for all ranks, from where the gradients are written, and what is left is the last one's.
+TEST_F(BucketsOfTwo, GiveEachItsPartOfWhatIsDivided) {
+  const std::vector<Array> given = pending();
+  const int64_t part = 1 << 18;
+  const std::vector<Array> got = sums(given, {{-1, part}, {1}, {0}, {-1, given[3].count() / 2}});
+  std::string names;
+  for (const Sent& message : sent) names += message.name + ": " + std::to_string(message.parts) + "\n";
+  EXPECT_EQ(names,
+            "update of gradients of parts for each rank, message 0: 1\n"
+            "update of gradients of the share of rank 0, message 1: 1\n"
+            "update of gradients of the share of rank 1, message 2: 2\n"
+            "update of gradients of parts for each rank, message 3: 1\n");
+  EXPECT_TRUE(got[1].is_nothing());
+  for (const auto& [i, count] : {std::pair{size_t{0}, part}, std::pair{size_t{3}, given[3].count() / 2}}) {
+    EXPECT_EQ(got[i].shape(), Shape({count}));
+    EXPECT_TRUE(all(got[i] == 2.0 * slice(reshape(given[i], {-1}), 0, 0, count)).item<bool>());
+  }
+  EXPECT_TRUE(all(got[2] == 2.0 * given[2]).item<bool>());
+}
+
+TEST_F(BucketsOfTwo, DivideWhatWouldBeTooMuchForARank) {
+  using Parameters = std::vector<rosin::detail::SharedParameter>;
+  const auto text = [this](const Parameters& parameters) {
+    std::string said;
+    for (const auto& [process, part] : owners(parameters)) {
+      said += (part > 0 ? "parts of " + std::to_string(part) : std::to_string(process)) + " ";
+    }
+    return said;
+  };
+  const int64_t large = 100'000, small = 1000;
+  EXPECT_EQ(text({{large, 4 * large, true}, {large, 4 * large, true}, {small, 4 * small, true}}), "0 1 0 ")
+      << "whole ones are balanced";
+  EXPECT_EQ(text({{small, 4 * small, true}, {large, 4 * large, true}}), "0 parts of 49984 ");
+  EXPECT_EQ(text({{small, 4 * small, true}, {large, 4 * large, false}}), "1 0 ") << "the rule looks at all of it";
+  EXPECT_EQ(text({{small, 4 * small, true}, {3 * small, 12 * small, true}}), "1 0 ") << "less than 64 KiB";
+  EXPECT_EQ(text({{0, 0, true}, {96'000, 768'000, true}}), "0 parts of 48000 ");
 }
 
 TEST_F(BucketsOfTwo, StopWhenTheStepOrTheOtherRankFails) {

@@ -22,8 +22,8 @@ constexpr size_t least_pinned = 4096;
 constexpr const char* not_in_time = "a collective on a device did not end in time";
 
 DeviceBlock& block_of(const Array& x) { return static_cast<DeviceBlock&>(*x.node()->buffer); }
-size_t size_of_array(const Array& x) { return bytes_of(x.dtype(), x.shape()); }
-rosin_place place_of(const Array& x) { return {static_cast<rosin_memory*>(block_of(x).data), 0}; }
+rosin_memory* memory_of(const Array& x) { return static_cast<rosin_memory*>(block_of(x).data); }
+size_t element_bytes(const rosin_comm_collective& c) { return size_of(static_cast<DType>(c.type)); }
 
 bool gives(const rosin_comm_collective& c, int rank) {
   return c.kind == ROSIN_COMM_BROADCAST ? rank == c.root : c.kind != ROSIN_COMM_RECEIVE;
@@ -36,34 +36,6 @@ bool takes(const rosin_comm_collective& c, int rank) {
     default: return c.kind != ROSIN_COMM_SEND;
   }
 }
-
-/// Where pieces stand in memory of the host, each part at a multiple of what copies like.
-class HostPlaces {
- public:
-  explicit HostPlaces(std::span<const Piece> pieces) {
-    for (const Piece& piece : pieces) {
-      const size_t send = add(piece.send);
-      const bool in_place = &block_of(piece.send) == &block_of(piece.receive);
-      offsets_.push_back({send, in_place ? send : add(piece.receive)});
-    }
-  }
-  struct Offsets {
-    size_t send, receive;
-  };
-  const Offsets& operator[](size_t piece) const { return offsets_[piece]; }
-  size_t bytes() const { return bytes_; }
-
- private:
-  size_t add(const Array& x) {
-    constexpr size_t alignment = 64;
-    const size_t begin = bytes_;
-    bytes_ += (size_of_array(x) + alignment - 1) / alignment * alignment;
-    return begin;
-  }
-
-  std::vector<Offsets> offsets_;
-  size_t bytes_ = 0;
-};
 
 /// The user says that MPI takes memory of GPUs, and MPI says that it does not.
 void warn_about_preference(const rosin_comm_transport& transport, std::string_view backend) {
@@ -92,6 +64,44 @@ rosin_comm_devices way_of(const rosin_comm_transport& transport, rosin_comm& com
 
 }  // namespace
 
+/// Where the elements of pieces stand in memory of the host, each part at a multiple of what copies like, and which
+/// bytes of the arrays they are.
+class DeviceMemory::HostPlaces {
+ public:
+  HostPlaces(const rosin_comm_collective& c, std::span<const Piece> pieces, int ranks) {
+    const size_t element = element_bytes(c);
+    for (const Piece& piece : pieces) {
+      const size_t bytes = static_cast<size_t>(piece.count) * element, all = bytes * static_cast<size_t>(ranks);
+      const size_t sent = c.kind == ROSIN_COMM_REDUCE_SCATTER ? all : bytes;
+      const size_t received = c.kind == ROSIN_COMM_ALLGATHER ? all : bytes;
+      const Place send = add(piece.send_begin, sent, element);
+      const bool is_in_place = piece.is_in_place() && sent == received;
+      places_.push_back({send, is_in_place ? send : add(piece.receive_begin, received, element)});
+    }
+  }
+  struct Place {
+    size_t host = 0;    // in memory of the host
+    size_t device = 0;  // in the array
+    size_t bytes = 0;
+  };
+  struct Places {
+    Place send, receive;
+  };
+  const Places& operator[](size_t piece) const { return places_[piece]; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Place add(int64_t begin, size_t bytes, size_t element) {
+    constexpr size_t alignment = 64;
+    const Place place{bytes_, static_cast<size_t>(begin) * element, bytes};
+    bytes_ += (bytes + alignment - 1) / alignment * alignment;
+    return place;
+  }
+
+  std::vector<Places> places_;
+  size_t bytes_ = 0;
+};
+
 void look_at_checks(const Array& x) {
   if (x.node()->device == 0) return;
   IndexFlags& flags = DeviceTable::instance().open(x.node()->device).flags;
@@ -99,18 +109,18 @@ void look_at_checks(const Array& x) {
   flags.refuse_lost(block_of(x));
 }
 
-DeviceMemory::DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, int position)
-    : transport_(transport), comm_(comm), device_(DeviceTable::instance().open(position)),
+DeviceMemory::DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, const rosin_comm_place& place,
+                           int position)
+    : transport_(transport), comm_(comm), place_(place), device_(DeviceTable::instance().open(position)),
       stream_(device_.stream(StreamKind::communication)), way_(way_of(transport, comm, position, device_)) {}
 
-rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank,
-                                    bool more) {
+rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, bool more) {
   if (way_ != ROSIN_COMM_NO_DEVICES) {
     const rosin_comm_status status =
         way_ == ROSIN_COMM_WITH_STREAM ? run_on_stream(collective, pieces, more) : run_at_rest(collective, pieces);
     if (status != ROSIN_COMM_UNSUPPORTED) return status;
   }
-  return run_staged(collective, pieces, rank);
+  return run_staged(collective, pieces);
 }
 
 /// For who has the turn: what is given from now on may read what is sent and write what is received.
@@ -128,20 +138,22 @@ void DeviceMemory::has_written(std::span<const Piece> pieces, Ticket work) {
   }
 }
 
-DeviceMemory::Parts DeviceMemory::addresses(std::span<const Piece> pieces) const {
-  const auto address = [&](const Array& x) {
+DeviceMemory::Parts DeviceMemory::addresses(const rosin_comm_collective& c, std::span<const Piece> pieces) const {
+  const auto address = [&](const Array& x, int64_t begin) {
     if (x.count() == 0) return static_cast<void*>(nullptr);
-    return *static_cast<void**>(device_.functions.native_memory(place_of(x).memory));
+    auto* const memory = static_cast<char*>(*static_cast<void**>(device_.functions.native_memory(memory_of(x))));
+    return static_cast<void*>(memory + static_cast<size_t>(begin) * element_bytes(c));
   };
   Parts parts;
   for (const Piece& piece : pieces) {
-    parts.push_back({address(piece.send), address(piece.receive), static_cast<uint64_t>(piece.count)});
+    parts.push_back({address(piece.send, piece.send_begin), address(piece.receive, piece.receive_begin),
+                     static_cast<uint64_t>(piece.count)});
   }
   return parts;
 }
 
 rosin_comm_status DeviceMemory::run_on_stream(rosin_comm_collective& c, std::span<const Piece> pieces, bool more) {
-  const Parts parts = addresses(pieces);
+  const Parts parts = addresses(c, pieces);
   Ticket work;
   {
     const DeviceStream::Turn turn(stream_);
@@ -195,7 +207,7 @@ rosin_comm_status DeviceMemory::ask_for_all() const {
 }
 
 rosin_comm_status DeviceMemory::run_at_rest(rosin_comm_collective& c, std::span<const Piece> pieces) {
-  const Parts parts = addresses(pieces);
+  const Parts parts = addresses(c, pieces);
   Ticket before;
   {
     const DeviceStream::Turn turn(stream_);
@@ -212,59 +224,62 @@ rosin_comm_status DeviceMemory::run_at_rest(rosin_comm_collective& c, std::span<
 }
 
 /// What is sent, into memory of the host: waits for it.
-void DeviceMemory::copy_out(std::span<const Piece> pieces, unsigned char* host) {
-  const HostPlaces places(pieces);
+void DeviceMemory::copy_out(std::span<const Piece> pieces, const HostPlaces& places, unsigned char* host) {
   Ticket copied;
   {
     const DeviceStream::Turn turn(stream_);
     for (size_t i = 0; i < pieces.size(); ++i) {
       const Array& x = pieces[i].send;
-      if (size_of_array(x) == 0) continue;
+      const HostPlaces::Place& at = places[i].send;
+      if (at.bytes == 0) continue;
       stream_.order_to_read(block_of(x));
       const rosin_status status =
-          device_.functions.copy_out(stream_.queue(), host + places[i].send, place_of(x), size_of_array(x));
+          device_.functions.copy_out(stream_.queue(), host + at.host, {memory_of(x), at.device}, at.bytes);
       device_.check(status, "copy from the device");
     }
     copied = stream_.record();
-    for (const Piece& piece : pieces) {
-      stream_.has_read(block_of(piece.send), copied);
-      count_copied({.from_devices = static_cast<int64_t>(size_of_array(piece.send))});
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      stream_.has_read(block_of(pieces[i].send), copied);
+      count_copied({.from_devices = static_cast<int64_t>(places[i].send.bytes)});
     }
   }
   stream_.wait(copied);
 }
 
 /// What was received, from memory of the host: work of the stream.
-void DeviceMemory::copy_in(std::span<const Piece> pieces, const unsigned char* host) {
-  const HostPlaces places(pieces);
+void DeviceMemory::copy_in(std::span<const Piece> pieces, const HostPlaces& places, const unsigned char* host) {
   const DeviceStream::Turn turn(stream_);
   for (size_t i = 0; i < pieces.size(); ++i) {
     const Array& x = pieces[i].receive;
-    if (size_of_array(x) == 0) continue;
+    const HostPlaces::Place& at = places[i].receive;
+    if (at.bytes == 0) continue;
     stream_.order_to_write(block_of(x));
     const rosin_status status =
-        device_.functions.copy_in(stream_.queue(), place_of(x), host + places[i].receive, size_of_array(x));
+        device_.functions.copy_in(stream_.queue(), {memory_of(x), at.device}, host + at.host, at.bytes);
     device_.check(status, "copy to the device");
   }
   pinned_use_ = stream_.record();
   has_written(pieces, pinned_use_);
-  for (const Piece& piece : pieces) count_copied({.to_devices = static_cast<int64_t>(size_of_array(piece.receive))});
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    count_copied({.to_devices = static_cast<int64_t>(places[i].receive.bytes)});
+  }
 }
 
-rosin_comm_status DeviceMemory::run_staged(rosin_comm_collective& c, std::span<const Piece> pieces, int rank) {
-  const HostPlaces places(pieces);
+rosin_comm_status DeviceMemory::run_staged(rosin_comm_collective& c, std::span<const Piece> pieces) {
+  const HostPlaces places(c, pieces, place_.ranks);
   unsigned char* const host = pinned(places.bytes());
-  if (gives(c, rank)) copy_out(pieces, host);
+  if (gives(c, place_.rank)) copy_out(pieces, places, host);
   Parts parts;
   for (size_t i = 0; i < pieces.size(); ++i) {
-    parts.push_back({host + places[i].send, host + places[i].receive, static_cast<uint64_t>(pieces[i].count)});
+    const auto& [send, receive] = places[i];
+    parts.push_back({host + send.host, host + receive.host, static_cast<uint64_t>(pieces[i].count)});
   }
   c.parts = parts.data();
   c.memory = ROSIN_COMM_HOST;
   c.stream = nullptr;
   const rosin_comm_status status = transport_.run(&comm_, &c);
   if (status == ROSIN_COMM_TIMEOUT) pinned_ = nullptr;  // a library may write to it yet: it is never let go
-  if (status == ROSIN_COMM_OK && takes(c, rank)) copy_in(pieces, host);
+  if (status == ROSIN_COMM_OK && takes(c, place_.rank)) copy_in(pieces, places, host);
   return status;
 }
 

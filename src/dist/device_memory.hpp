@@ -20,26 +20,27 @@ void look_at_checks(const Array& x);
 
 class DeviceMemory {
  public:
-  /// `position`: of the device.
-  DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, int position);
+  /// `place`: of this process among the others; `position`: of the device.
+  DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, const rosin_comm_place& place, int position);
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   /// A collective of which all but parts, memory and stream is said, on pieces of the device; as
   /// rosin_comm_transport::run; `more`: see Verb. Error (memory, backend).
-  rosin_comm_status run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank, bool more);
+  rosin_comm_status run(rosin_comm_collective collective, std::span<const Piece> pieces, bool more);
   /// Waits for what has been given with `more`.
   rosin_comm_status settle(double timeout);
 
  private:
+  class HostPlaces;
   using Parts = std::vector<rosin_comm_part>;
 
   rosin_comm_status run_on_stream(rosin_comm_collective& collective, std::span<const Piece> pieces, bool more);
   rosin_comm_status run_at_rest(rosin_comm_collective& collective, std::span<const Piece> pieces);
-  rosin_comm_status run_staged(rosin_comm_collective& collective, std::span<const Piece> pieces, int rank);
-  void copy_out(std::span<const Piece> pieces, unsigned char* host);
-  void copy_in(std::span<const Piece> pieces, const unsigned char* host);
-  Parts addresses(std::span<const Piece> pieces) const;
+  rosin_comm_status run_staged(rosin_comm_collective& collective, std::span<const Piece> pieces);
+  void copy_out(std::span<const Piece> pieces, const HostPlaces& places, unsigned char* host);
+  void copy_in(std::span<const Piece> pieces, const HostPlaces& places, const unsigned char* host);
+  Parts addresses(const rosin_comm_collective& collective, std::span<const Piece> pieces) const;
   rosin_comm_status wait(Ticket work, double timeout);
   rosin_comm_status ask_for_all() const;
   void has_written(std::span<const Piece> pieces, Ticket work);
@@ -48,6 +49,7 @@ class DeviceMemory {
 
   const rosin_comm_transport& transport_;
   rosin_comm& comm_;
+  const rosin_comm_place& place_;
   OpenDevice& device_;
   DeviceStream& stream_;
   rosin_comm_devices way_;

@@ -59,12 +59,15 @@ Difference difference_of(const std::string& first, const std::string& second) {
   }
 }
 
-/// Of a piece in memory of the host.
-rosin_comm_part part_of(const Piece& piece) {
-  const void* const send = piece.elements ? piece.elements : piece.send.node()->data();
-  const bool is_in_place = same(piece.send, piece.receive);
-  return {send, is_in_place ? const_cast<void*>(send) : piece.receive.node()->data(),
-          static_cast<uint64_t>(piece.count)};
+/// Of a piece in memory of the host, whose elements have so many bytes.
+rosin_comm_part part_of(const Piece& piece, size_t bytes) {
+  const auto at = [&](void* elements, int64_t begin) {
+    return static_cast<char*>(elements) + static_cast<size_t>(begin) * bytes;
+  };
+  void* const given = piece.elements ? const_cast<void*>(piece.elements) : piece.send.node()->data();
+  void* const send = at(given, piece.send_begin);
+  void* const receive = piece.is_in_place() ? send : at(piece.receive.node()->data(), piece.receive_begin);
+  return {send, receive, static_cast<uint64_t>(piece.count)};
 }
 
 /// What a library may write to after it was given up: never let go.
@@ -132,11 +135,11 @@ rosin_comm_status Group::run(rosin_comm_collective& collective, std::span<const 
   const int device = pieces.empty() ? 0 : pieces.front().send.node()->device;
   if (device != 0) {
     auto& memory = devices_[device];
-    if (!memory) memory = std::make_unique<DeviceMemory>(transport_, *comm_, device);
-    return memory->run(collective, pieces, rank(), more);
+    if (!memory) memory = std::make_unique<DeviceMemory>(transport_, *comm_, place_, device);
+    return memory->run(collective, pieces, more);
   }
   std::vector<rosin_comm_part> parts;
-  for (const Piece& piece : pieces) parts.push_back(part_of(piece));
+  for (const Piece& piece : pieces) parts.push_back(part_of(piece, size_of(static_cast<DType>(collective.type))));
   collective.parts = parts.data();
   return transport_.run(comm_, &collective);
 }

@@ -34,13 +34,16 @@ struct Verb {
   bool in_common = false;
 };
 
-/// One array of a collective: what is given and what is received, all of a collective in memory of the host or of one
-/// device (host.hpp). `count` is of elements of the verb's type.
+/// One array of a collective, or a part of one: what is given and what is received, all of a collective in memory of
+/// the host or of one device (host.hpp). Counts are of elements of the verb's type.
 struct Piece {
   Array send;
   Array receive;
   int64_t count;
+  int64_t send_begin = 0, receive_begin = 0;  // where the elements stand in the arrays
   const void* elements = nullptr;  // of `send`, where they are written and it is not evaluated yet; the CPU's
+
+  bool is_in_place() const { return same(send, receive) && send_begin == receive_begin; }
 };
 
 class CommonSums;
@@ -71,7 +74,8 @@ class Group final : public rosin::detail::Sharing, public Companions {
 
   // Steps that are shared out, see sharded.cpp.
   int process() const override { return rank(); }
-  std::vector<int> owners(std::span<const int64_t> bytes) const override;
+  int processes() const override { return ranks(); }
+  std::vector<rosin::detail::Owner> owners(std::span<const rosin::detail::SharedParameter> parameters) const override;
   bool agree(const Error* failed, bool holds) override;
   void agree_to_begin(const Error* failed) override { agree(failed, true); }
   void fall_out(const std::string& why) override;

@@ -1,10 +1,12 @@
-// ZeRO stage 1: each rank keeps the optimiser state of its share of the parameters and makes their steps for all. Whole
-// parameters are shared out, so that rules which look at all of one (ClipNorm) are as they were.
+// ZeRO stage 1: each rank keeps the optimiser state of its share of the parameters and makes their steps for all.
+// Parameters stay whole unless a rank would keep too much: so rules that look at all of one (ClipNorm) are as they
+// were, and small ones are in one message.
 #include <algorithm>
 #include <numeric>
 
 #include <rosin/create.hpp>
 #include <rosin/error.hpp>
+#include <rosin/movement.hpp>
 
 #include "dist/group.hpp"
 #include "dist/host.hpp"
@@ -16,6 +18,8 @@ namespace rosin::distributed {
 namespace {
 
 using rosin::detail::OwnedArray;
+using rosin::detail::Owner;
+using rosin::detail::SharedParameter;
 
 /// The arrays that a rule keeps for a parameter.
 std::vector<Array*> kept_by(StateLeaf& leaf) {
@@ -31,25 +35,73 @@ std::vector<Array*> kept_by(StateLeaf& leaf) {
   return list.arrays;
 }
 
+/// Which rank keeps what: first each its part of those that are divided, then whole ones, the largest first, each to
+/// the rank that has the fewest bytes so far.
+class Distribution {
+ public:
+  Distribution(std::span<const SharedParameter> parameters, int ranks)
+      : parameters_(parameters), order_(parameters.size()), owners_(parameters.size()),
+        given_(static_cast<size_t>(ranks)) {
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](size_t a, size_t b) { return parameters[a].bytes > parameters[b].bytes; });
+  }
+
+  /// Divides the largest that can be, as long as a rank has much more than its share.
+  std::vector<Owner> balanced() {
+    give();
+    for (const size_t i : order_) {
+      if (is_balanced() || parameters_[i].bytes < least_divided) break;
+      if (!parameters_[i].divides) continue;
+      owners_[i] = {-1, parameters_[i].count / ranks() / aligned * aligned};
+      give();
+    }
+    return owners_;
+  }
+
+ private:
+  static constexpr int64_t least_divided = int64_t{1} << 16;  // bytes
+  static constexpr int64_t aligned = 32;                      // elements: parts begin where rows of vectors do
+  static constexpr double allowed = 1.1;                      // times the average
+
+  int64_t ranks() const { return static_cast<int64_t>(given_.size()); }
+  bool is_balanced() const {
+    const int64_t most = *std::max_element(given_.begin(), given_.end());
+    const double average =
+        static_cast<double>(std::accumulate(given_.begin(), given_.end(), int64_t{0})) / static_cast<double>(ranks());
+    return static_cast<double>(most) <= allowed * average;
+  }
+  void give() {
+    std::fill(given_.begin(), given_.end(), 0);
+    for (const size_t i : order_) {
+      if (owners_[i].part == 0) continue;
+      const auto& [count, bytes, divides] = parameters_[i];
+      const int64_t part = owners_[i].part * (bytes / count);
+      for (int64_t& to_one : given_) to_one += part;
+      given_.back() += bytes - ranks() * part;
+    }
+    for (const size_t i : order_) {
+      if (owners_[i].part != 0) continue;
+      const auto least = std::min_element(given_.begin(), given_.end());
+      owners_[i].process = static_cast<int>(least - given_.begin());
+      *least += parameters_[i].bytes;
+    }
+  }
+
+  std::span<const SharedParameter> parameters_;
+  std::vector<size_t> order_;
+  std::vector<Owner> owners_;
+  std::vector<int64_t> given_;  // bytes, to each rank
+};
+
 }  // namespace
 
 rosin::detail::Sharing* detail::sharing(const Backend& backend, const OptimizerOptions& options) noexcept {
   return options.shard ? &backend.group() : nullptr;
 }
 
-/// The largest first, each to the rank that has the fewest bytes so far.
-std::vector<int> Group::owners(std::span<const int64_t> bytes) const {
-  std::vector<size_t> order(bytes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
-  std::vector<int64_t> given(static_cast<size_t>(ranks()));
-  std::vector<int> owners(bytes.size());
-  for (const size_t i : order) {
-    const auto least = std::min_element(given.begin(), given.end());
-    owners[i] = static_cast<int>(least - given.begin());
-    *least += bytes[i];
-  }
-  return owners;
+std::vector<Owner> Group::owners(std::span<const SharedParameter> parameters) const {
+  return Distribution(parameters, ranks()).balanced();
 }
 
 bool Group::agree(const Error* failed, bool holds) {
@@ -72,29 +124,60 @@ bool Group::agree(const Error* failed, bool holds) {
 void Group::spread(const char* op, std::span<OwnedArray> arrays) {
   if (ranks() == 1) return;
   std::vector<Array> values;
-  for (const auto& [whose, x] : arrays) values.push_back(x);
+  for (const OwnedArray& each : arrays) values.push_back(each.value);
   const std::vector<Array> given = placed_together(values);
-  int last = 0;
-  for (const OwnedArray& each : arrays) last = std::max(last, each.owner);
-  for (int owner = 0; owner <= last; ++owner) {
-    std::vector<Piece> pieces;
-    for (size_t i = 0; i < arrays.size(); ++i) {
-      if (arrays[i].owner != owner) continue;
-      const Array& x = given[i];
-      const Array moved = owner == rank() ? x : fresh_beside(x, x.dtype(), x.shape());
-      pieces.push_back({moved, moved, x.count() * static_cast<int64_t>(size_of(x.dtype()))});
-    }
-    if (pieces.empty()) continue;
-    const Verb verb{ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, owner, owner < last};
-    run(verb, pieces, "share of rank " + std::to_string(owner));
-    auto got = pieces.begin();
-    for (auto& [whose, x] : arrays) {
-      if (whose != owner) continue;
-      if (owner != rank()) x = placed_like(got->receive, x);
-      ++got;
-    }
+  std::vector<std::vector<Piece>> of_owner(static_cast<size_t>(ranks()));
+  std::vector<Piece> of_each;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const auto& [owner, part] = arrays[i].owner;
+    const Array& x = given[i];
+    const auto element = static_cast<int64_t>(size_of(x.dtype())), bytes = x.count() * element;
+    const int64_t own = part * element, parts = ranks() * own;
+    const Array to = part > 0 || owner == rank() ? x : fresh_beside(x, x.dtype(), x.shape());
+    if (part == 0) of_owner[static_cast<size_t>(owner)].push_back({to, to, bytes});
+    else of_each.push_back({to, to, own, rank() * own, 0});
+    if (part > 0 && parts < bytes) of_owner.back().push_back({to, to, bytes - parts, parts, parts});
+    arrays[i].value = to;
+  }
+  const Verb gather{ROSIN_COMM_ALLGATHER, op, UInt8, Reduction::sum, 0, true};
+  if (!of_each.empty()) run(gather, of_each, "parts of all ranks");
+  for (int owner = 0; owner < ranks(); ++owner) {
+    const std::vector<Piece>& pieces = of_owner[static_cast<size_t>(owner)];
+    const Verb give{ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, owner, true};
+    if (!pieces.empty()) run(give, pieces, "share of rank " + std::to_string(owner));
+  }
+  settle(op);
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const bool is_own = arrays[i].owner.part == 0 && arrays[i].owner.process == rank();
+    arrays[i].value = is_own ? values[i] : placed_like(arrays[i].value, values[i]);
   }
 }
+
+namespace {
+
+/// A leaf's state as that of the whole parameter, and which arrays of it are to come from other ranks.
+void list_whole(StateLeaf& leaf, std::vector<Array*>& places, std::vector<OwnedArray>& arrays) {
+  std::vector<Array> parts;
+  if (is_divided(leaf)) {
+    for (const Array* x : kept_by(leaf)) parts.push_back(*x);
+  }
+  if (is_divided(leaf) || is_elsewhere(leaf)) begin(leaf, zeros(leaf.shape, leaf.dtype));
+  const std::vector<Array*> kept = kept_by(leaf);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    Array& x = *kept[i];
+    if (is_divided(leaf) && parts[i].count() == 1) {  // numbers, the same on all ranks
+      x = parts[i];
+      continue;
+    }
+    // (Counters and what is elsewhere are numbers and zeros of the host: all come there.)
+    const Array own = is_divided(leaf) ? with_part(leaf, x, host_array(parts[i])) : x;
+    const int64_t numbers = is_divided(leaf) ? x.count() / leaf.shape.count() : 0;
+    places.push_back(&x);
+    arrays.push_back({{leaf.owner.process, leaf.owner.part * numbers}, is_scalar(*own.node()) ? own : host_array(own)});
+  }
+}
+
+}  // namespace
 
 State gathered(const State& state) {
   State whole = state;
@@ -103,19 +186,12 @@ State gathered(const State& state) {
   if (!sharing) return whole;
   std::vector<Array*> places;
   std::vector<OwnedArray> arrays;
-  for (StateLeaf& leaf : tree->leaves) {
-    if (is_elsewhere(leaf)) begin(leaf, zeros(leaf.shape, leaf.dtype));
-    for (Array* x : kept_by(leaf)) {
-      places.push_back(x);
-      // (Counters and what is elsewhere are numbers and zeros of the host: all come there.)
-      arrays.push_back({leaf.owner, is_scalar(*x->node()) ? *x : host_array(*x)});
-    }
-  }
+  for (StateLeaf& leaf : tree->leaves) list_whole(leaf, places, arrays);
   sharing->spread("gathered", arrays);
   for (size_t i = 0; i < places.size(); ++i) {
-    if (arrays[i].owner != sharing->process()) *places[i] = std::move(arrays[i].value);
+    if (arrays[i].owner.process != sharing->process()) *places[i] = std::move(arrays[i].value);
   }
-  for (StateLeaf& leaf : tree->leaves) leaf.owner = -1;
+  for (StateLeaf& leaf : tree->leaves) leaf.owner = {};
   return whole;
 }
 
@@ -129,9 +205,12 @@ State sharded(const State& state) {
                 "setup(Optimizer(backend, rule, {.shard = true}), model)");
   }
   for (StateLeaf& leaf : tree->leaves) {
-    if (!is_elsewhere(leaf)) continue;
-    for (Array* x : kept_by(leaf)) *x = Array();
+    for (Array* x : kept_by(leaf)) {
+      if (is_elsewhere(leaf)) *x = Array();
+      else if (is_divided(leaf) && x->count() > 1) *x = own_part(leaf, *x);
+    }
   }
+  eval();
   return own;
 }
 

@@ -12,6 +12,7 @@
 
 #include "graph/context.hpp"
 #include "optim/numbers.hpp"
+#include "optim/shares.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -72,6 +73,11 @@ void detail::average_schedule_free(const State& state, ModelEdit model) {
     throw Error(ErrorKind::argument,
                 "schedule_free_average: the state must be of this model; it has other arrays; give it the model that "
                 "setup was given");
+  }
+  if (sharing_of(*tree)) {
+    throw Error(ErrorKind::argument,
+                "schedule_free_average: the state must be that of all parameters; this one has a rank's part; give it "
+                "distributed::gathered(state), which every rank calls");
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (tree->leaf_of[i] < 0) continue;

@@ -14,6 +14,18 @@ namespace rosin {
 void assign_owners(StateTree& tree);
 /// Whether another process keeps the state of this leaf and makes its steps.
 bool is_elsewhere(const StateLeaf& leaf);
+/// Whether each process does so for a part of the leaf.
+inline bool is_divided(const StateLeaf& leaf) { return leaf.owner.part > 0; }
+/// Of a leaf that is divided: this process's elements, in the order of memory.
+struct Elements {
+  int64_t begin, end;
+};
+Elements own_elements(const StateLeaf& leaf);
+/// Of a parameter, or what the rule keeps for it, what the rule sees here: all of it, or this process's elements as a
+/// vector (of complex numbers, which rules take as two numbers each, a matrix of two rows).
+Array own_part(const StateLeaf& leaf, const Array& x);
+/// A fresh array: x with that replaced.
+Array with_part(const StateLeaf& leaf, const Array& x, const Array& part);
 /// Null: every process makes the steps of all leaves.
 detail::Sharing* sharing_of(const StateTree& tree);
 /// What a process's part throws, or nothing.

@@ -104,11 +104,19 @@ class KeptText : public ModelVisitor {
 };
 
 std::string leaf_text(const StateLeaf& leaf) {
-  if (is_elsewhere(leaf)) return "Leaf(" + rule_text(*leaf.rule) + ", on rank " + std::to_string(leaf.owner) + ")";
+  if (is_elsewhere(leaf)) {
+    return "Leaf(" + rule_text(*leaf.rule) + ", on rank " + std::to_string(leaf.owner.process) + ")";
+  }
   KeptText kept(*leaf.rule);
   std::as_const(*leaf.rule).visit_state(kept, {});
   const std::string state = kept.count == 0 ? "nothing" : kept.count == 1 ? kept.text : "(" + kept.text + ")";
-  return "Leaf(" + rule_text(*leaf.rule) + ", " + state + (leaf.frozen ? ", frozen = true)" : ")");
+  std::string part;
+  if (is_divided(leaf)) {
+    const auto [begin, end] = own_elements(leaf);
+    part = ", elements " + std::to_string(begin) + " to " + std::to_string(end - 1) + " of " +
+           std::to_string(leaf.shape.count());
+  }
+  return "Leaf(" + rule_text(*leaf.rule) + ", " + state + part + (leaf.frozen ? ", frozen = true)" : ")");
 }
 
 }  // namespace

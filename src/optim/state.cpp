@@ -35,7 +35,7 @@ class TreeMaker : public ModelVisitor {
     while (!open_.empty()) close_last();
     assign_owners(tree_);
     for (StateLeaf& leaf : tree_.leaves) {
-      if (!is_elsewhere(leaf)) begin(leaf, *places_[leaf.place].array);
+      if (!is_elsewhere(leaf)) begin(leaf, own_part(leaf, *places_[leaf.place].array));
     }
   }
 

@@ -149,6 +149,7 @@ void Step::finish() noexcept {
   exchanged.clear();
   is_exchanged = false;
   exchanged_leaves.clear();
+  divided_leaves.clear();
   needs_no_memory = false;
   companions = nullptr;
   is_agreed_on = false;

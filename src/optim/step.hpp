@@ -48,6 +48,7 @@ class Step {
   std::vector<Array> exchanged;                             // the gradient of each leaf, where it is another by now
   bool is_exchanged = false;                                // they are: the rules of all leaves have begun
   std::vector<size_t> exchanged_leaves;                     // those that have one, on any process
+  std::vector<size_t> divided_leaves;                       // those of which this process has moved a part
   bool needs_no_memory = false;      // what is made of what is exchanged overwrites arrays and takes no other memory
   Companions* companions = nullptr;  // who have exchanged
   bool is_agreed_on = false;         // some of them need memory: all are asked before the step is made

@@ -26,7 +26,7 @@ struct StateLeaf {
   std::string text;                          // the path as in files
   std::unique_ptr<detail::ErasedRule> rule;  // with what it keeps
   bool frozen = false;
-  int owner = -1;            // the process that keeps the state and makes the steps for all; -1: every one does
+  detail::Owner owner;       // who keeps the state and makes the steps for all
   size_t place = 0;          // of the parameter, in the walk over the model
   std::vector<size_t> tied;  // other places of the same parameter
   Shape shape;

@@ -303,8 +303,11 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   if (step.is_exchanged) begin_rule(index, step);
   const Array& x = *step.places[leaf.place].array;
   const DeviceScope scope(*x.node());
-  Array next = in_parts(x, d, [&](const Array& its_x, const Array& its_d) { return leaf.rule->finish(its_x, its_d); });
-  if (!next.is_nothing()) put(leaf, std::move(next), step);
+  const auto finish = [&](const Array& its_x, const Array& its_d) { return leaf.rule->finish(its_x, its_d); };
+  Array next = in_parts(own_part(leaf, x), d, finish);
+  if (next.is_nothing()) return;
+  if (is_divided(leaf)) step.divided_leaves.push_back(index);
+  put(leaf, is_divided(leaf) ? with_part(leaf, x, next) : std::move(next), step);
 }
 
 /// What a check says whose value is not finite: `value`, at a leaf of the state, or of all (as many as there are), or,
@@ -408,6 +411,23 @@ bool proceeds_everywhere(StateTree& tree, const Step& step, detail::Sharing& sha
   return finite;
 }
 
+/// Gets what other processes have made of parameters: of whole ones, and of the rest of those that are divided, which
+/// stay where they are on all processes or on none.
+void take_over(StateTree& tree, Step& step, detail::Sharing& sharing) {
+  std::vector<const StateLeaf*> leaves;
+  for (const size_t i : step.exchanged_leaves) {
+    if (!is_divided(tree.leaves[i])) leaves.push_back(&tree.leaves[i]);
+  }
+  for (const size_t i : step.divided_leaves) leaves.push_back(&tree.leaves[i]);
+  std::vector<detail::OwnedArray> values;
+  values.reserve(leaves.size());
+  for (const StateLeaf* leaf : leaves) values.push_back({leaf->owner, *step.places[leaf->place].array});
+  sharing.spread("update", values);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (!same(values[i].value, *step.places[leaves[i]->place].array)) put(*leaves[i], std::move(values[i].value), step);
+  }
+}
+
 /// Makes this process's steps and takes over those of the others. Nothing that was kept is overwritten: until all have
 /// come here without an error, the step can be undone.
 void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& step, detail::Sharing& sharing) {
@@ -416,16 +436,7 @@ void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& ste
     make_own_steps(tree, loss, check && !tree.loss_scale, step);
     return true;
   });
-  std::vector<detail::OwnedArray> values;
-  values.reserve(step.exchanged_leaves.size());
-  for (const size_t i : step.exchanged_leaves) {
-    values.push_back({tree.leaves[i].owner, *step.places[tree.leaves[i].place].array});
-  }
-  sharing.spread("update", values);
-  for (size_t at = 0; at < values.size(); ++at) {
-    const StateLeaf& leaf = tree.leaves[step.exchanged_leaves[at]];
-    if (is_elsewhere(leaf)) put(leaf, std::move(values[at].value), step);
-  }
+  take_over(tree, step, sharing);
 }
 
 /// Where other processes make the step too, begins it when all have the memory for it: what one has not is thrown on

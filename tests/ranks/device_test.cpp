@@ -146,6 +146,17 @@ TEST_F(DeviceRanks, MessagesBesideTheReverseWalkTrainAsOneRank) {
   }
 }
 
+/// The weights of the second layer have 1 MiB: each rank has a part of their state.
+TEST_F(DeviceRanks, PartsOfAStateTrainAsOneRank) {
+  const State state = setup(Optimizer(b, Adam{}, {.shard = true}), Deep{} | device());
+  EXPECT_EQ(to_string(state).find(" of 262144)") != std::string::npos, n > 1) << to_string(state);
+  const auto got = train_deep(device(), Optimizer(b, Adam{}, {.shard = true}), 1, true),
+             wanted = train_deep(Device(), Adam{}, 1, true);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    for (size_t k = 0; k < wanted[i].size(); ++k) ASSERT_NEAR(got[i][k], wanted[i][k], 2e-5) << i << ' ' << k;
+  }
+}
+
 TEST_F(DeviceRanks, SumsOfSeveralStepsTrainAsOneRank) {
   const Momentum rule{.eta = 0.1};
   const auto got = train_deep(device(), OptimiserChain(AccumGrad{2}, Optimizer(b, rule)), 1, true),

@@ -31,14 +31,16 @@ class ShardedSteps : public Ranks {
     ASSERT_EQ(one.size(), other.size());
     for (size_t i = 0; i < one.size(); ++i) expect_equal(one[i].value, other[i].value, one[i].name);
   }
-  /// The loss of this rank's own batch.
+  /// The gradient of the loss of this rank's own batch.
   Chain own_gradient(const Chain& model, int step) const {
     Rng rng(static_cast<uint64_t>(100 * step + rank));
     const Array x = randn(rng, {6, 4}, Float64), y = randn(rng, {3, 4}, Float64);
     return gradient([&](const Chain& m) { return mean(square(m(x) - y)); }, model);
   }
-  template <class R> void compare_with_whole(const R& rule) {
-    Chain model = fresh(), plain = fresh();
+  template <class R> void compare_with_whole(const R& rule) { compare_with_whole(rule, fresh()); }
+  template <class R> void compare_with_whole(const R& rule, const Chain& start) {
+    SCOPED_TRACE(to_string(setup(rule, start)).substr(0, 200));
+    Chain model = start, plain = start;
     State state = setup(Optimizer(b, rule, {.shard = true}), model), whole = setup(Optimizer(b, rule), plain);
     for (int step = 0; step < 8; ++step) {
       update(state, model, own_gradient(model, step));
@@ -50,6 +52,11 @@ class ShardedSteps : public Ranks {
   static Chain fresh() {
     seed(5);
     return f64(Chain(Dense(6, 7, tanh), Dense(7, 9, tanh), Dense(9, 3)));
+  }
+  /// Two of its parameters have more than 64 KiB, and with two or four ranks both are divided.
+  static Chain wide() {
+    seed(6);
+    return f64(Chain(Dense(6, 4096, tanh), Dense(4096, 3)));
   }
   std::string shared_file(const char* name) const {
     const auto process = synchronize(b, static_cast<int64_t>(getpid()));
@@ -87,6 +94,144 @@ TEST_F(ShardedSteps, KeepAShareOfTheState) {
   }
   EXPECT_EQ(to_string(synchronize(b, own)), text);
   check_synchronized(b, own);
+}
+
+TEST_F(ShardedSteps, DivideLargeParametersOfRulesThatMoveEachElementByItself) {
+  compare_with_whole(Descent{}, wide());
+  compare_with_whole(Momentum{}, wide());
+  compare_with_whole(Nesterov{}, wide());
+  compare_with_whole(RMSProp{.centred = true}, wide());
+  compare_with_whole(Rprop{}, wide());
+  compare_with_whole(Adam{}, wide());
+  compare_with_whole(AdamW{.lambda = 1e-2}, wide());
+  compare_with_whole(RAdam{}, wide());
+  compare_with_whole(AdaMax{}, wide());
+  compare_with_whole(OAdam{}, wide());
+  compare_with_whole(NAdam{}, wide());
+  compare_with_whole(AMSGrad{}, wide());
+  compare_with_whole(AdaGrad{}, wide());
+  compare_with_whole(AdaDelta{}, wide());
+  compare_with_whole(AdaBelief{}, wide());
+  compare_with_whole(Lion{}, wide());
+  compare_with_whole(ScheduleFreeAdamW{.warmup = 3}, wide());
+  compare_with_whole(Lookahead(2, 0.5, Adam{}), wide());
+  compare_with_whole(Scheduler(StepRate{0.1, 0.5, 2}, Momentum{}), wide());
+  compare_with_whole(OptimiserChain(ClipGrad{1e-3}, WeightDecay{}, SignDecay{}, AccumGrad{2}, Adam{}), wide());
+  compare_with_whole(MixedPrecision(Float64, Adam{}), wide());
+  compare_with_whole(OptimiserChain(ClipNorm{0.1}, Adam{}), wide());
+  compare_with_whole(Muon{}, wide());
+}
+
+TEST_F(ShardedSteps, KeepPartsOfLargeParameters) {
+  const Chain model = wide();
+  const State own = setup(Optimizer(b, Momentum{}, {.shard = true}), model);
+  const std::string text = to_string(own), part = ", elements " + std::to_string(24'576 / n * rank) + " to " +
+                                                  std::to_string(24'576 / n * (rank + 1) - 1) + " of 24576)";
+  EXPECT_EQ(text.find(part) != std::string::npos, n > 1) << text;
+  const double average = 1.0 / n * static_cast<double>(elements(setup(Optimizer(b, Momentum{}), model)));
+  EXPECT_LE(static_cast<double>(elements(own)), average + 4096) << "what is small stays whole";
+  const State of_whole = setup(Optimizer(b, OptimiserChain(ClipNorm{1}, Momentum{}), {.shard = true}), model);
+  EXPECT_EQ(to_string(of_whole).find("elements"), std::string::npos) << "the norm is that of a parameter";
+}
+
+TEST_F(ShardedSteps, PartsAreGatheredAndSharedOutAgain) {
+  Chain model = wide(), plain = wide();
+  State state = setup(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), model),
+        whole = setup(Optimizer(b, Adam{.eta = 1e-2}), plain);
+  for (int step = 0; step < 3; ++step) {
+    update(state, model, own_gradient(model, step));
+    update(whole, plain, own_gradient(plain, step));
+  }
+  State all = gathered(state);
+  const std::vector<NamedArray> got = rosin::state(all), wanted = rosin::state(whole);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].value.shape(), wanted[i].value.shape()) << got[i].name;
+    expect_equal(got[i].value, wanted[i].value, got[i].name);
+  }
+  EXPECT_EQ(to_string(sharded(all)), to_string(state));
+  State again = sharded(all);
+  update(again, model, own_gradient(model, 3));
+  update(all, plain, own_gradient(plain, 3));  // as if it were not shared out
+  expect_same_model(model, plain);
+}
+
+/// A NaN in the part of one rank; the copy of the model that somebody holds stays, too.
+TEST_F(ShardedSteps, WhatIsRefusedOfAPartIsUndoneEverywhere) {
+  Chain model = wide();
+  State state = setup(Optimizer(b, Adam{}, {.shard = true}), model);
+  update(state, model, own_gradient(model, 0));
+  const Chain before = copy_of(model), held = model;
+  const State kept = state;
+  const auto with_nan = [](const ModelPath& path, const Array& x) {
+    if (path.text() != "layers[0].weight") return x;
+    return set(x, {Slice(3999), Slice(5)}, std::numeric_limits<double>::quiet_NaN());
+  };
+  const Chain wrong = fmap(with_nan, own_gradient(model, 1));
+  const std::string text = error_of([&] { update(state, model, wrong, {.check = true}); }, ErrorKind::numeric);
+  EXPECT_NE(text.find("a gradient must be finite; it is NaN at layers[0].weight"), std::string::npos) << text;
+  expect_same_model(model, before);
+  EXPECT_EQ(to_string(gathered(state)), to_string(gathered(kept)));
+  update(state, model, own_gradient(model, 1));
+  expect_same_model(held, before);
+}
+
+struct Waves {
+  Array weight;
+};
+
+/// Rules take complex numbers as two numbers each.
+TEST_F(ShardedSteps, OfComplexNumbersAreDividedToo) {
+  const int64_t count = 9000;
+  const auto complex_randn = [&](uint64_t number) {
+    Rng rng(number);
+    return complex(randn(rng, {3, count / 3}), randn(rng, {3, count / 3}));
+  };
+  Waves model{complex_randn(1)}, plain = model;
+  State state = setup(Optimizer(b, Adam{}, {.shard = true}), model), whole = setup(Optimizer(b, Adam{}), plain);
+  EXPECT_EQ(to_string(state).find(" of 9000)") != std::string::npos, n > 1) << to_string(state);
+  for (int step = 0; step < 3; ++step) {
+    const Waves g{complex_randn(static_cast<uint64_t>(10 * step + rank + 2))};
+    update(state, model, g);
+    update(whole, plain, g);
+  }
+  EXPECT_LE(maximum(abs(model.weight - plain.weight)).item(), n == 1 || b.name() == "local" ? 0 : 1e-6);
+  State all = gathered(state);
+  const std::vector<Array> got = fleaves(all), wanted = fleaves(whole);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].shape(), wanted[i].shape());
+  EXPECT_EQ(to_string(sharded(all)), to_string(state));
+}
+
+TEST_F(ShardedSteps, OfHalfParametersHaveMastersInParts) {
+  const auto half = [](const Chain& m) { return fmap([](const Array& x) { return cast(x, BFloat16); }, m); };
+  seed(7);
+  const Chain start = half(Chain(Dense(6, 8000, tanh), Dense(8000, 3)));
+  Chain model = start, plain = start;
+  State state = setup(Optimizer(b, MixedPrecision(Adam{}), {.shard = true}), model),
+        whole = setup(Optimizer(b, MixedPrecision(Adam{})), plain);
+  for (int step = 0; step < 3; ++step) {
+    const auto g = [&](const Chain& m) { return half(own_gradient(f64(m), step)); };
+    update(state, model, g(model));
+    update(whole, plain, g(plain));
+  }
+  EXPECT_EQ(to_string(state).find("elements") != std::string::npos, n > 1) << to_string(state);
+  const std::vector<Array> got = fleaves(model), wanted = fleaves(plain);
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].dtype(), BFloat16);
+    EXPECT_LE(maximum(abs(got[i] - wanted[i])).item(), n == 1 || b.name() == "local" ? 0 : 1e-2);
+  }
+}
+
+TEST_F(ShardedSteps, TheAverageOfARanksPartIsRefused) {
+  Chain model = wide();
+  State state = setup(Optimizer(b, ScheduleFreeAdamW{}, {.shard = true}), model);
+  update(state, model, own_gradient(model, 0));
+  EXPECT_EQ(error_of([&] { schedule_free_average(state, model); }, ErrorKind::argument),
+            "schedule_free_average: the state must be that of all parameters; this one has a rank's part; give it "
+            "distributed::gathered(state), which every rank calls");
+  const Chain average = schedule_free_average(gathered(state), model);
+  EXPECT_TRUE(all(is_finite(fleaves(average).front())).item<bool>());
 }
 
 TEST_F(ShardedSteps, AStepThatFailsOnOneRankIsUndoneOnAll) {
@@ -225,7 +370,7 @@ TEST_F(ShardedSteps, ALossScaleSkipsTheStepOnAllRanks) {
 
 TEST_F(ShardedSteps, OfADeviceAreAsThoseOfTheCpu) {
   const Device device = get_device("reference", 0).with(keep);
-  Chain model = fresh() | device, plain = fresh();
+  Chain model = wide() | device, plain = wide();
   State state = setup(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), model),
         copied = synchronize(b, setup(Optimizer(b, Adam{.eta = 1e-2}), model)),
         whole = setup(Optimizer(b, Adam{.eta = 1e-2}), plain);
@@ -237,6 +382,8 @@ TEST_F(ShardedSteps, OfADeviceAreAsThoseOfTheCpu) {
     update(whole, plain, g);
   }
   EXPECT_EQ(device_of(model), device);
+  EXPECT_EQ(to_string(state).find("elements") != std::string::npos, n > 1);
+  EXPECT_EQ(to_string(sharded(gathered(state)) | device), to_string(state));
   for (const Chain& each : {model | cpu, other | cpu}) {
     const std::vector<NamedArray> got = rosin::state(each), wanted = rosin::state(plain);
     for (size_t i = 0; i < got.size(); ++i) {
