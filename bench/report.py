@@ -203,7 +203,8 @@ def page(run):
         "the ratio with each size changed to the nearest prime, and its change, with the number of threads where it "
         "falls most.",
         summary_table(run), "## What falls short",
-        "Goals that were missed (in brackets), and where the time goes by `perf record` on one thread (AMD Zen 4).",
+        "Goals that were missed (in brackets), and where the time goes by `perf record` on one thread (of a Granite "
+        "Rapids, where no other processor is named).",
         shortfalls(run),
         "## Every mode",
         "A star marks the best peer of a thread count. The modes with most repeats were the fastest of the first look.",
