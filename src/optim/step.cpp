@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include <rosin/elementwise.hpp>
@@ -18,9 +19,10 @@
 
 namespace rosin {
 
+/// (Memory of threads is scarce where a program opens the library at run time.)
 Step& Step::of_thread() {
-  static thread_local Step step;
-  return step;
+  static thread_local const auto step = std::make_unique<Step>();
+  return *step;
 }
 
 void Step::keep(Array* place, const Array& old) {

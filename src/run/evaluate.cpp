@@ -52,8 +52,8 @@ Arena borrow(Plan& plan, size_t bytes) {
 class Evaluation {
  public:
   static Evaluation& of_thread() {
-    static thread_local Evaluation evaluation;
-    return evaluation;
+    static thread_local const auto evaluation = std::make_unique<Evaluation>();
+    return *evaluation;
   }
 
   bool run(const Wanted& wanted, Context& here);

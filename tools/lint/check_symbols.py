@@ -1,6 +1,7 @@
-"""Checks what librosin.so exports: names of rosin:: with vtables and type information, and C functions rosin_*.
-Plug-ins, librosin_<name>.so, export rosin_backend_open, perhaps C functions rosin_<name>_*, and need nothing of rosin;
-transports, librosin_comm_<name>.so, the same with rosin_comm_open.
+"""Checks what librosin.so exports: names of rosin:: with vtables and type information, and C functions rosin_*; and
+that its variables of threads are few: where a program opens it at run time, as Python does, the C library has about 1.6
+KB for those of all libraries together. Plug-ins, librosin_<name>.so, export rosin_backend_open, perhaps C functions
+rosin_<name>_*, and need nothing of rosin; transports, librosin_comm_<name>.so, the same with rosin_comm_open.
 
 usage: python3 tools/lint/check_symbols.py build/release/librosin.so build/release/rosin/librosin_*.so
 """
@@ -48,6 +49,24 @@ def plugin_errors(library, name):
     return errors + [f"{library}: needs {symbol} of librosin" for symbol in needed if _OURS.match(symbol)]
 
 
+_MOST_OF_THREADS = 1024  # bytes
+
+
+def bytes_of_threads(headers):
+    """The size of the TLS segment, from the lines of `readelf -lW`."""
+    found = re.search(r"^ *TLS +\S+ +\S+ +\S+ +\S+ +(0x[0-9a-f]+)", headers, re.MULTILINE)
+    return int(found.group(1), 16) if found else 0
+
+
+def check_threads(library):
+    headers = subprocess.run(["readelf", "-lW", library], capture_output=True, text=True, check=True)
+    taken = bytes_of_threads(headers.stdout)
+    if taken <= _MOST_OF_THREADS:
+        return []
+    return [f"{library}: variables of threads take {taken} bytes of at most {_MOST_OF_THREADS}; put large ones behind "
+            "a pointer"]
+
+
 def check(library):
     plugin = re.fullmatch(r"librosin_(\w+)\.so", pathlib.Path(library).name)
     if plugin:
@@ -58,7 +77,8 @@ def check(library):
     if not listing.strip():
         return [f"{library}: exports nothing; is ROSIN_API missing?"]
     names = foreign(listing)
-    return [f"{library}: exports a foreign symbol: {name}" for name in (demangled(names) if names else [])]
+    return check_threads(library) + [f"{library}: exports a foreign symbol: {name}"
+                                     for name in (demangled(names) if names else [])]
 
 
 if __name__ == "__main__":

@@ -53,6 +53,17 @@ class Symbols(unittest.TestCase):
         errors = check_symbols.check(self.build())
         self.assertTrue(any("std::vector<rosin::Array" in error for error in errors), errors)
 
+    def test_variables_of_threads_have_little_room(self):
+        for size, said in ((1000, ""), (1100, "variables of threads take 1100 bytes of at most 1024")):
+            source = f'extern "C" char rosin_at(int i) {{ static thread_local char all[{size}]; return all[i]; }}'
+            folder = tempfile.TemporaryDirectory()
+            self.addCleanup(folder.cleanup)
+            library = pathlib.Path(folder.name) / "librosin.so"
+            subprocess.run(["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(library)], input=source, text=True,
+                           check=True)
+            self.assertIn(said, "\n".join(check_symbols.check(str(library))))
+            self.assertEqual(bool(said), bool(check_symbols.check_threads(str(library))))
+
     def test_the_version_script_of_the_build_keeps_them_in(self):
         script = pathlib.Path(__file__).resolve().parents[3] / "cmake" / "exports.map"
         library = self.build(f"-Wl,--version-script={script}")
