@@ -1,6 +1,8 @@
 // See shares.hpp.
 #include "optim/shares.hpp"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/complex.hpp>
@@ -43,6 +45,26 @@ Array own_part(const StateLeaf& leaf, const Array& x) {
   const auto [begin, end] = own_elements(leaf);
   const Array part = slice(reshape(x, {-1}), 0, begin * numbers, end * numbers);
   return numbers == 1 ? part : reshape(part, {numbers, -1});
+}
+
+void check_parts(const StateLeaf& leaf) {
+  class Check : public ModelVisitor {
+   public:
+    explicit Check(const StateLeaf& of) : leaf_(of) {}
+    void array(const Array& x, const ModelPath&) override {
+      const auto [begin, end] = own_elements(leaf_);
+      if (x.is_nothing() || x.count() == 1 || x.count() % (end - begin) == 0) return;
+      throw Error(ErrorKind::argument,
+                  "setup: a rule that says it is elementwise keeps arrays of the parameter's shape, and numbers; for " +
+                      std::to_string(end - begin) + " elements of " + leaf_.text + " it keeps " + to_string(x.shape()) +
+                      "; leave `elementwise` out of the rule");
+    }
+
+   private:
+    const StateLeaf& leaf_;
+  };
+  Check check(leaf);
+  if (is_divided(leaf)) std::as_const(*leaf.rule).visit_state(check, {});
 }
 
 Array with_part(const StateLeaf& leaf, const Array& x, const Array& part) {

@@ -24,6 +24,9 @@ Elements own_elements(const StateLeaf& leaf);
 /// Of a parameter, or what the rule keeps for it, what the rule sees here: all of it, or this process's elements as a
 /// vector (of complex numbers, which rules take as two numbers each, a matrix of two rows).
 Array own_part(const StateLeaf& leaf, const Array& x);
+/// Of a divided leaf whose rule has begun. Error (argument): it keeps an array that is neither of the shape of its part
+/// nor one number.
+void check_parts(const StateLeaf& leaf);
 /// A fresh array: x with that replaced.
 Array with_part(const StateLeaf& leaf, const Array& x, const Array& part);
 /// Null: every process makes the steps of all leaves.

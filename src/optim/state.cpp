@@ -36,6 +36,7 @@ class TreeMaker : public ModelVisitor {
     assign_owners(tree_);
     for (StateLeaf& leaf : tree_.leaves) {
       if (!is_elsewhere(leaf)) begin(leaf, own_part(leaf, *places_[leaf.place].array));
+      check_parts(leaf);
     }
   }
 

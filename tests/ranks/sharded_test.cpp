@@ -122,6 +122,24 @@ TEST_F(ShardedSteps, DivideLargeParametersOfRulesThatMoveEachElementByItself) {
   compare_with_whole(Muon{}, wide());
 }
 
+/// Says that each element moves by itself, and keeps something else.
+struct ThreeNumbers {
+  static constexpr bool elementwise = true;
+  struct State {
+    Array numbers;
+  };
+  State init(const Array&) const { return {zeros({3})}; }
+  Array apply(State&, const Array&, const Array& g) const { return g; }
+};
+
+TEST_F(ShardedSteps, ARuleThatKeepsOtherShapesIsNotDivided) {
+  if (n == 1) return;  // nothing is
+  const std::string part = std::to_string(24'576 / n);
+  EXPECT_EQ(error_of([&] { setup(Optimizer(b, ThreeNumbers{}, {.shard = true}), wide()); }, ErrorKind::argument),
+            "setup: a rule that says it is elementwise keeps arrays of the parameter's shape, and numbers; for " +
+                part + " elements of layers.0.weight it keeps (3); leave `elementwise` out of the rule");
+}
+
 TEST_F(ShardedSteps, KeepPartsOfLargeParameters) {
   const Chain model = wide();
   const State own = setup(Optimizer(b, Momentum{}, {.shard = true}), model);
