@@ -1,7 +1,7 @@
-// Large products: operands are copied into panels that the kernel reads from end to end: first all of them, on all
-// threads, but a large A for few columns, and those of a batch that shares its B, block by block, where they are used.
-// A panel of A is some row vectors high, one of B some columns wide; panels of a block of A stay in the second cache, a
-// panel of B in the first one. Sums have the bits of tile_matmul.cpp. Read after tile_kernel.hpp.
+// Large products of panels that the kernel reads from end to end. The operand with fewer lines is copied into panels
+// first, as a whole, on all threads, the other one block by block where it is used, so that it is read from the second
+// cache; but columns of B along memory are read where they stand. A panel of A is some row vectors high, one of B some
+// columns wide, and stays in the first cache. Sums have the bits of tile_matmul.cpp. Read after tile_kernel.hpp.
 // Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
 #include <algorithm>
 #include <cstring>
@@ -20,13 +20,13 @@ namespace rosin::engines {
 
 namespace {
 
-constexpr int64_t step_block = 256;        // steps of k that panels stay in the cache for
-constexpr int64_t block_bytes = 200'000;   // of panels of A
-constexpr int64_t packed_at_once = 65536;  // elements that are worth a thread
-constexpr int64_t most_copied = 1 << 24;   // elements of B, and of A before it is copied block by block
-/// Elements of an operand that are in a cache when its copy is read. Measured on Granite Rapids: of an A with more,
-/// blocks take 0.75 to 0.93 of the time for up to 512 columns.
-constexpr int64_t most_read_again = 1 << 22;
+constexpr int64_t step_block = 384;         // steps of k that panels stay in the cache for
+constexpr int64_t a_block_bytes = 200'000;  // of panels of A that stay in the second cache
+constexpr int64_t packed_at_once = 65536;   // elements that are worth a thread
+constexpr int64_t most_copied = 1 << 24;    // elements of an operand that is copied as a whole
+
+/// Of panels of B that are copied where they are used: less than half of the second cache.
+int64_t b_block_bytes() { return has_large_caches() ? 800'000 : 400'000; }
 
 /// The first `held` of a panel's `wide` lines, as they stand in memory and in the panel, for `steps` steps.
 template <class T> struct Lines {
@@ -47,23 +47,41 @@ template <class T> void pack_along(const Lines<T>& lines) {
               lines.steps - turned);
 }
 
-template <size_t bytes, class T> void copy_steps(const Lines<T>& lines) {
+/// Lines across memory, too few for a panel.
+template <class T> void pack_part(const Lines<T>& lines) {
   for (int64_t i = 0; i < lines.steps; ++i)
-    std::memcpy(lines.to + i * lines.wide, lines.from + i * lines.distance, bytes);
+    std::copy_n(lines.from + i * lines.distance, lines.held, lines.to + i * lines.wide);
 }
 
-/// Lines across memory.
-template <class T> void pack_across(const Lines<T>& lines) {
-  switch (lines.held * int64_t{sizeof(T)}) {  // those of whole panels
-    case 16: return copy_steps<16>(lines);
-    case 32: return copy_steps<32>(lines);
-    case 64: return copy_steps<64>(lines);
-    case 96: return copy_steps<96>(lines);
-    case 192: return copy_steps<192>(lines);
-    default:
-      for (int64_t i = 0; i < lines.steps; ++i)
-        std::copy_n(lines.from + i * lines.distance, lines.held, lines.to + i * lines.wide);
+/// Whole panels of lines across memory, the first of which stands at `from`.
+template <class T> struct Across {
+  const T* from;
+  int64_t distance;  // of a step from the next
+  int64_t panels, steps;
+  T* to;
+  int64_t pitch;  // of a panel from the next
+};
+
+/// Some steps of each panel in turn, so that what stands side by side is read at once; what is read soon is asked for.
+/// Measured on Granite Rapids: without asking 0.95 as fast.
+template <size_t bytes, class T> void copy_across(const Across<T>& x) {
+  constexpr int64_t wide = bytes / sizeof(T), turn = 8, ahead = 16;  // steps
+  constexpr int64_t line = std::min<int64_t>(wide, 64 / sizeof(T));
+  for (int64_t first = 0; first < x.steps; first += turn) {
+    const int64_t last = std::min(x.steps, first + turn);
+    for (int64_t panel = 0; panel < x.panels; ++panel) {
+      for (int64_t step = first; step < last; ++step) {
+        const T* const from = x.from + step * x.distance + panel * wide;
+        for (int64_t i = 0; i < wide; i += line) __builtin_prefetch(from + i + ahead * x.distance);
+        std::memcpy(x.to + panel * x.pitch + step * wide, from, bytes);
+      }
+    }
   }
+}
+
+/// Panels of B have 8 columns, those of A three whole registers.
+template <class T> void pack_across(const Across<T>& x, int64_t wide) {
+  return wide == 8 ? copy_across<8 * sizeof(T)>(x) : copy_across<192>(x);
 }
 
 template <class T> class PackedMatmul final : public VendorCall {
@@ -71,19 +89,16 @@ template <class T> class PackedMatmul final : public VendorCall {
   explicit PackedMatmul(const MatmulSpec& spec)
       : spec_(spec), kernels_(tile_kernels()), height_(kernels_.packed.vectors * kernels_.lanes<T>()),
         width_(kernels_.packed.columns), row_panels_((spec.m + height_ - 1) / height_),
-        column_panels_((spec.n + width_ - 1) / width_),
-        block_(std::max<int64_t>(1, block_bytes / (height_ * std::min(step_block, spec.k) * int64_t{sizeof(T)}))) {
-    const int64_t wanted = worthwhile_chunks(microseconds_of(spec, sizeof(T) == sizeof(float) ? 60 : 30));
-    item_parts_ = std::min(wanted, spec.batch);
-    const int64_t few = spec.m * spec.k > most_read_again ? few_columns_of_large : few_columns;
-    by_blocks_ = spec.batch > 1 || row_panels_ >= 4 * wanted || (row_panels_ >= wanted && column_panels_ <= few) ||
-                 spec.m * spec.k > most_copied;
-    column_parts_ = by_blocks_ ? 1 : std::clamp<int64_t>(column_panels_ / least_columns, 1, wanted);
-    row_parts_ = std::clamp<int64_t>(wanted / (item_parts_ * column_parts_), 1, row_panels_);
-    chunks_ = item_parts_ * row_parts_ * column_parts_;
-    b_at_ = by_blocks_ ? 0 : round_up(row_panels_ * height_ * spec.k, 64);
-    workspace_bytes_ = static_cast<size_t>(b_at_ + column_panels_ * width_ * spec.k) * sizeof(T);
-    if (by_blocks_) scratch_bytes_ = static_cast<size_t>(block_ * height_ * std::min(step_block, spec.k)) * sizeof(T);
+        column_panels_((spec.n + width_ - 1) / width_), steps_(std::min(step_block, spec.k)),
+        row_block_(std::max<int64_t>(1, a_block_bytes / (height_ * steps_ * int64_t{sizeof(T)}))),
+        keeps_a_(spec.batch == 1 && spec.m <= spec.n), reads_b_(keeps_a_ && !spec.b_transposed) {
+    cut();
+    const int64_t columns = (column_panels_ + column_parts_ - 1) / column_parts_;
+    column_block_ = std::min(columns, std::max<int64_t>(1, b_block_bytes() / (width_ * steps_ * int64_t{sizeof(T)})));
+    const int64_t kept = keeps_a_ ? row_panels_ * height_ : column_panels_ * width_;
+    const int64_t block = !keeps_a_ ? row_block_ * height_ : reads_b_ ? width_ : column_block_ * width_;
+    workspace_bytes_ = static_cast<size_t>(kept * spec.k) * sizeof(T);
+    scratch_bytes_ = static_cast<size_t>(block * steps_) * sizeof(T);
     has_begin_ = true;
   }
 
@@ -101,23 +116,34 @@ template <class T> class PackedMatmul final : public VendorCall {
 
   void begin(const VendorBuffers& buffers) const override {
     T* const workspace = static_cast<T*>(buffers.workspace);
-    if (!by_blocks_) pack_all(a_of(buffers, 0), row_panels_, workspace);
-    pack_all(b_of(buffers), column_panels_, workspace + b_at_);
+    if (keeps_a_) pack_all(a_of(buffers, 0), row_panels_, workspace);
+    else pack_all(b_of(buffers), column_panels_, workspace);
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const Panels p = panels_of(chunk);
-    for (int64_t item = p.first_item; item < p.last_item; ++item) run_item(item, p, buffers, static_cast<T*>(scratch));
+    for (int64_t item = p.first_item; item < p.last_item; ++item) {
+      if (keeps_a_) run_columns(p, buffers, static_cast<T*>(scratch));
+      else run_rows(item, p, buffers, static_cast<T*>(scratch));
+    }
   }
 
  private:
-  static constexpr int64_t least_columns = 16;  // panels of a chunk
-  /// Panels of B, up to which copying A takes a part of the time that counts.
-  static constexpr int64_t few_columns = 31, few_columns_of_large = 64;
+  static constexpr int64_t least_columns = 8, least_rows = 2;  // panels of a chunk
 
   struct Panels {
     int64_t first_item, last_item, first_row, last_row, first_column, last_column;
   };
+
+  /// By columns where they are copied by each chunk that reads them, as far as they go.
+  void cut() {
+    const int64_t wanted = worthwhile_chunks(microseconds_of(spec_, sizeof(T) == sizeof(float) ? 60 : 30));
+    item_parts_ = std::min(wanted, spec_.batch);
+    if (keeps_a_) column_parts_ = std::clamp<int64_t>(column_panels_ / least_columns, 1, wanted);
+    const int64_t most_rows = std::max<int64_t>(1, row_panels_ / least_rows);
+    row_parts_ = std::clamp<int64_t>(wanted / (item_parts_ * column_parts_), 1, most_rows);
+    chunks_ = item_parts_ * row_parts_ * column_parts_;
+  }
   Panels panels_of(int64_t chunk) const {
     const int64_t item = chunk % item_parts_, rest = chunk / item_parts_;
     const int64_t row = rest % row_parts_, column = rest / row_parts_;
@@ -126,50 +152,89 @@ template <class T> class PackedMatmul final : public VendorCall {
             part_begin(column_panels_, column_parts_, column), part_begin(column_panels_, column_parts_, column + 1)};
   }
 
-  /// Panels of A for some steps: panel `row` at `a`, the next ones `distance` behind each other.
+  /// Panels of both operands for some steps, behind each other: `a` is panel `row` of A, `b` panel `column` of B.
   struct Block {
+    int64_t item, first_step, steps;
     const T* a;
-    int64_t item, row, distance, first, steps;
+    int64_t row, a_distance;
+    const T* b;
+    int64_t column, b_distance;
   };
 
-  void run_item(int64_t item, const Panels& p, const VendorBuffers& buffers, T* scratch) const {
-    for (int64_t first = 0; first < spec_.k; first += step_block) {
-      for (int64_t row = p.first_row; row < p.last_row; row += block_) {
-        const int64_t last_row = std::min(p.last_row, row + block_), steps = std::min(step_block, spec_.k - first);
-        Block block{scratch, item, row, height_ * steps, first, steps};
-        if (by_blocks_) pack(a_of(buffers, item), {row, last_row, first, first + steps}, scratch);
-        else block = as_copied(block, buffers);
-        for (int64_t column = p.first_column; column < p.last_column; ++column) {
-          for (int64_t panel = row; panel < last_row; ++panel) run_tile(block, panel, column, buffers);
-        }
+  /// A was copied; some columns of B are for some steps, or only the last ones where too few for a panel.
+  void run_columns(const Panels& p, const VendorBuffers& buffers, T* scratch) const {
+    for (int64_t column = p.first_column; column < p.last_column; column += column_block_) {
+      const int64_t last = std::min(p.last_column, column + column_block_);
+      const int64_t copied = reads_b_ ? std::clamp(spec_.n / width_, column, last) : column;
+      for (int64_t first = 0; first < spec_.k; first += step_block) {
+        const int64_t steps = std::min(step_block, spec_.k - first);
+        pack(b_of(buffers), {copied, last, first, first + steps}, {scratch, copied, first, steps});
+        const T* const a = static_cast<const T*>(buffers.workspace);
+        const Block block{0, first, steps, a, 0, height_ * spec_.k, scratch, copied, width_ * steps};
+        for (int64_t row = p.first_row; row < p.last_row; row += row_block_)
+          run_block(block, row, std::min(p.last_row, row + row_block_), column, last, buffers);
       }
     }
   }
 
-  /// A block whose panels were copied before the first chunk.
-  Block as_copied(Block block, const VendorBuffers& buffers) const {
-    block.distance = height_ * spec_.k;
-    block.a = static_cast<const T*>(buffers.workspace) + block.row * block.distance;
-    return block;
+  /// B was copied; some rows of A are for some steps.
+  void run_rows(int64_t item, const Panels& p, const VendorBuffers& buffers, T* scratch) const {
+    for (int64_t first = 0; first < spec_.k; first += step_block) {
+      const int64_t steps = std::min(step_block, spec_.k - first);
+      for (int64_t row = p.first_row; row < p.last_row; row += row_block_) {
+        const int64_t last = std::min(p.last_row, row + row_block_);
+        pack(a_of(buffers, item), {row, last, first, first + steps}, {scratch, row, first, steps});
+        const T* const b = static_cast<const T*>(buffers.workspace);
+        const Block block{item, first, steps, scratch, row, height_ * steps, b, 0, width_ * spec_.k};
+        run_block(block, row, last, p.first_column, p.last_column, buffers);
+      }
+    }
   }
 
-  void run_tile(const Block& block, int64_t row_panel, int64_t column_panel, const VendorBuffers& buffers) const {
-    const int64_t row = row_panel * height_, column = column_panel * width_;
-    const bool last = block.first + block.steps == spec_.k;
+  void run_block(const Block& block, int64_t first_row, int64_t last_row, int64_t column, int64_t last_column,
+                 const VendorBuffers& buffers) const {
+    for (; column < last_column; ++column) {
+      PackedTile<T> tile = tile_of(block, column, buffers);
+      for (int64_t row = first_row; row < last_row; ++row) {
+        place_rows(tile, block, row, column, buffers);
+        tile.next_c = row + 1 < last_row ? tile.c + height_ : column_of(block, first_row, column + 1, buffers);
+        if constexpr (sizeof(T) == sizeof(float)) kernels_.packed.floats(tile);
+        else kernels_.packed.doubles(tile);
+      }
+    }
+  }
+
+  /// Without its rows.
+  PackedTile<T> tile_of(const Block& block, int64_t column, const VendorBuffers& buffers) const {
+    const bool last = block.first_step + block.steps == spec_.k;
     PackedTile<T> tile;
-    tile.rows = std::min(height_, spec_.m - row);
-    tile.columns = std::min(width_, spec_.n - column);
+    tile.columns = std::min(width_, spec_.n - column * width_);
     tile.steps = block.steps;
-    tile.a = block.a + (row_panel - block.row) * block.distance;
-    if (!by_blocks_) tile.a += block.first * round_up(tile.rows, kernels_.lanes<T>());
-    tile.b = static_cast<const T*>(buffers.workspace) + b_at_ + column * spec_.k + block.first * width_;
-    tile.c = static_cast<T*>(buffers.result) + block.item * spec_.c_batch_stride + row + column * spec_.ldc;
+    if (reads_b_ && tile.columns == width_) {
+      tile.b = static_cast<const T*>(buffers.second) + column * width_ * spec_.ldb + block.first_step;
+      tile.b_column = spec_.ldb;
+    } else {
+      tile.b = block.b + (column - block.column) * block.b_distance + (keeps_a_ ? 0 : block.first_step * width_);
+    }
     tile.c_column = spec_.ldc;
-    tile.accumulate = block.first > 0 || spec_.accumulate;
-    tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row : nullptr;
+    tile.accumulate = block.first_step > 0 || spec_.accumulate;
     tile.relu = last && spec_.epilogue.activation == Activation::relu;
-    if constexpr (sizeof(T) == sizeof(float)) kernels_.packed.floats(tile);
-    else kernels_.packed.doubles(tile);
+    return tile;
+  }
+
+  void place_rows(PackedTile<T>& tile, const Block& block, int64_t row, int64_t column,
+                  const VendorBuffers& buffers) const {
+    const bool last = block.first_step + block.steps == spec_.k;
+    tile.rows = std::min(height_, spec_.m - row * height_);
+    tile.a = block.a + (row - block.row) * block.a_distance;
+    if (keeps_a_) tile.a += block.first_step * round_up(tile.rows, kernels_.lanes<T>());
+    tile.c = column_of(block, row, column, buffers);
+    tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row * height_ : nullptr;
+  }
+
+  T* column_of(const Block& block, int64_t row, int64_t column, const VendorBuffers& buffers) const {
+    T* const item = static_cast<T*>(buffers.result) + block.item * spec_.c_batch_stride;
+    return item + row * height_ + column * width_ * spec_.ldc;
   }
 
   /// Rows of A or columns of B as lines, each `along` memory or across it; panels are `wide` lines, the last one filled
@@ -187,44 +252,51 @@ template <class T> class PackedMatmul final : public VendorCall {
     return {static_cast<const T*>(buffers.second), !spec_.b_transposed, spec_.ldb, spec_.n, width_, width_};
   }
 
-  void pack_all(const Operand& x, int64_t panels, T* to) const {
-    const int64_t together = std::clamp<int64_t>(packed_at_once / (x.wide * spec_.k), 1, 16);
-    parallel_for((panels + together - 1) / together, [&](int64_t piece) {
-      const int64_t begin = piece * together, end = std::min(panels, begin + together);
-      pack(x, {begin, end, 0, spec_.k}, to + begin * x.wide * spec_.k);
-    });
-  }
-
   struct Range {
     int64_t first_panel, last_panel, first_step, last_step;
   };
-  /// Of lines across memory some panels get a few steps each in turn, so that what stands side by side is read at once.
-  static void pack(const Operand& x, const Range& range, T* to) {
-    const int64_t steps = range.last_step - range.first_step, few = x.along ? steps : 8;
-    for (int64_t step = 0; step < steps; step += few) {
-      for (int64_t panel = range.first_panel; panel < range.last_panel; ++panel) {
-        const int64_t line = panel * x.wide, held = std::min(x.wide, x.lines - line), at = range.first_step + step;
-        const int64_t filled = round_up(held, x.unit);
-        const Lines<T> part{x.from + (x.along ? line * x.distance + at : line + at * x.distance),
-                            x.distance,
-                            held,
-                            filled,
-                            std::min(few, steps - step),
-                            to + (panel - range.first_panel) * x.wide * steps + step * filled};
-        x.along ? pack_along(part) : pack_across(part);
-        for (int64_t i = 0; held < filled && i < part.steps; ++i)
-          std::fill_n(part.to + i * filled + held, filled - held, T(0));
-      }
+  /// Where panels of so many steps begin, with which panel and step.
+  struct Place {
+    T* to;
+    int64_t panel, step, steps;
+  };
+
+  /// Lines along memory are copied some panels at a time, those across it some steps of all panels.
+  void pack_all(const Operand& x, int64_t panels, T* to) const {
+    const int64_t all = x.along ? panels : spec_.k, each = x.wide * (x.along ? spec_.k : panels);
+    const int64_t together = std::max<int64_t>(packed_at_once / each, 1);
+    parallel_for((all + together - 1) / together, [&](int64_t piece) {
+      const int64_t begin = piece * together, end = std::min(all, begin + together);
+      const Range range = x.along ? Range{begin, end, 0, spec_.k} : Range{0, panels, begin, end};
+      pack(x, range, {to, 0, 0, spec_.k});
+    });
+  }
+
+  static void pack(const Operand& x, const Range& range, const Place& place) {
+    const int64_t whole = x.along ? range.first_panel : std::clamp(x.lines / x.wide, range.first_panel, range.last_panel);
+    const int64_t steps = range.last_step - range.first_step, pitch = x.wide * place.steps;
+    T* const to = place.to + (range.first_panel - place.panel) * pitch + (range.first_step - place.step) * x.wide;
+    const T* const from = x.from + range.first_panel * x.wide + range.first_step * x.distance;
+    if (whole > range.first_panel)
+      pack_across<T>({from, x.distance, whole - range.first_panel, steps, to, pitch}, x.wide);
+    for (int64_t panel = whole; panel < range.last_panel; ++panel) {
+      const int64_t line = panel * x.wide, held = std::min(x.wide, x.lines - line), filled = round_up(held, x.unit);
+      T* const part = place.to + (panel - place.panel) * pitch + (range.first_step - place.step) * filled;
+      const T* const first = x.from + (x.along ? line * x.distance + range.first_step : line + range.first_step * x.distance);
+      const Lines<T> lines{first, x.distance, held, filled, steps, part};
+      x.along ? pack_along(lines) : pack_part(lines);
+      for (int64_t i = 0; held < filled && i < steps; ++i) std::fill_n(part + i * filled + held, filled - held, T(0));
     }
   }
 
   MatmulSpec spec_;
   const TileKernels& kernels_;
   int64_t height_, width_;  // of panels: rows of A, columns of B
-  int64_t row_panels_, column_panels_, item_parts_ = 1, row_parts_ = 1, column_parts_ = 1;
-  int64_t block_;           // panels of A that stay in the cache
-  bool by_blocks_ = false;  // A is copied where it is used
-  int64_t b_at_ = 0;        // in the workspace, in elements
+  int64_t row_panels_, column_panels_, steps_;
+  int64_t row_block_, column_block_ = 1;  // panels of A and B that stay in the second cache
+  bool keeps_a_;                          // A is copied as a whole, B block by block; else the other way
+  bool reads_b_;                          // but B is read where it stands
+  int64_t item_parts_ = 1, row_parts_ = 1, column_parts_ = 1;
 };
 
 }  // namespace
@@ -237,8 +309,8 @@ bool packing_pays(const MatmulSpec& spec) {
   if (!multiplies_widest_in_pairs() || (spec.batch > 1 && spec.b_batch_stride != 0)) return false;
   const bool large = spec.m >= 96 && spec.k >= 16 && spec.m * spec.n * spec.k >= 1'000'000;
   const bool needs_many = spec.a_transposed && spec.k >= short_sum && !has_large_caches();
-  const bool few_read_b = spec.m < 256 && !spec.b_transposed && spec.n * spec.k > most_read_again;  // which is copied
-  return large && !few_read_b && spec.n >= (needs_many ? 128 : 32) && spec.n * spec.k <= most_copied;
+  const int64_t kept = spec.batch == 1 ? std::min(spec.m, spec.n) : spec.n;
+  return large && spec.n >= (needs_many ? 128 : 32) && kept * spec.k <= most_copied;
 }
 
 std::unique_ptr<VendorCall> prepare_packed_matmul(const MatmulSpec& spec) {

@@ -40,8 +40,10 @@ template <class T> struct TileProduct {
 /// them; so do its columns of B, filled up to those of a panel.
 template <class T> struct PackedTile {
   const T *a = nullptr, *b = nullptr;
-  T* c = nullptr;  // element (row, column) is c[row + column * c_column]
+  int64_t b_column = 0;  // of a B whose columns stand along memory: their distance; 0: a panel
+  T* c = nullptr;        // element (row, column) is c[row + column * c_column]
   int64_t c_column = 0;
+  const T* next_c = nullptr;  // where the next product's C begins, or null
   const T* bias = nullptr;  // `rows` entries, or null
   int64_t rows = 0, columns = 0, steps = 0;
   bool accumulate = false, relu = false;
@@ -60,6 +62,7 @@ template <class A, class B = A> struct DotProduct {
   int64_t b_column = 0;
   T* c = nullptr;  // element (row, column) is c[row + column * c_column]
   int64_t c_column = 0;
+  const T* next_c = nullptr;  // where the next product's C begins, or null
   const T* bias = nullptr;  // `rows` entries, or null
   int64_t rows = 0, columns = 0, steps = 0;
   bool accumulate = false, relu = false;
