@@ -44,7 +44,7 @@ template <class T> struct PackedTile {
   T* c = nullptr;        // element (row, column) is c[row + column * c_column]
   int64_t c_column = 0;
   const T* next_c = nullptr;  // where the next product's C begins, or null
-  const T* bias = nullptr;  // `rows` entries, or null
+  const T* bias = nullptr;    // `rows` entries, or null
   int64_t rows = 0, columns = 0, steps = 0;
   bool accumulate = false, relu = false;
 };
@@ -63,7 +63,7 @@ template <class A, class B = A> struct DotProduct {
   T* c = nullptr;  // element (row, column) is c[row + column * c_column]
   int64_t c_column = 0;
   const T* next_c = nullptr;  // where the next product's C begins, or null
-  const T* bias = nullptr;  // `rows` entries, or null
+  const T* bias = nullptr;    // `rows` entries, or null
   int64_t rows = 0, columns = 0, steps = 0;
   bool accumulate = false, relu = false;
 };
