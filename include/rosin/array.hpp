@@ -109,10 +109,16 @@ class ROSIN_API Array {
   /// The value of an array of one element, converted to T; evaluates what is pending. Error (shape) for more elements.
   template <class T = double>
     requires is_element<T>
-  T item() const {
+  T item() const& {
     T value;
     read_item(&value, dtype_of<T>);
     return value;
+  }
+  template <class T = double>
+    requires is_element<T>
+  T item() && {
+    evaluate_last();
+    return item<T>();
   }
   /// The element at (i, j, ...); negative indices count from the end.
   template <std::integral... I>
@@ -132,10 +138,16 @@ class ROSIN_API Array {
   /// All elements, column-major, converted to T.
   template <class T = float>
     requires(is_element<T> && !std::same_as<T, bool>)
-  std::vector<T> to_vector() const {
+  std::vector<T> to_vector() const& {
     std::vector<T> values = detail::host_vector<T>("to_vector", count());
     copy_to(std::span<T>(values));
     return values;
+  }
+  template <class T = float>
+    requires(is_element<T> && !std::same_as<T, bool>)
+  std::vector<T> to_vector() && {
+    evaluate_last();
+    return to_vector<T>();
   }
   /// Copies all elements, column-major and converted, to memory of the caller. Error (shape) when the counts differ.
   template <class T>
@@ -180,6 +192,7 @@ class ROSIN_API Array {
   static Node* borrowed(const void* values, DType type, const Shape& shape, void* owner, void (*drop)(void*) noexcept);
   static void retain(Node* node) noexcept;
   static void release(Node* node) noexcept;
+  void evaluate_last() const;
   void read_item(void* value, DType type) const;
   double read_element(std::span<const int64_t> at) const;
   Array indexed(std::span<const Slice> ranges) const;
@@ -200,6 +213,9 @@ ROSIN_API void allowscalar(bool on = true);
 ROSIN_API void eval();
 /// As eval(), and makes sure that this array has its values (also when another thread recorded it).
 ROSIN_API void eval(const Array& x);
+/// The same of a temporary: what else its expression computes on the way, element by element, is not kept for handles
+/// that will go with it. (One that stays has its values when they are read, computed once more.)
+ROSIN_API void eval(Array&& x);
 /// The same for several arrays: eval(loss, accuracy). What is pending for them is computed together.
 template <class... More>
   requires(std::same_as<More, Array> && ...)

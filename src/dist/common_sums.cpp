@@ -32,7 +32,7 @@ CommonSums::CommonSums(const rosin_comm_transport& transport, rosin_comm& comm)
 /// (What a gradient call walks over is read again later.)
 bool CommonSums::suit(std::span<const Array> given) const {
   if (!is_offered_ || !std::all_of(given.begin(), given.end(), is_on_cpu)) return false;
-  if (Context::current().gradient_depth.load(std::memory_order_relaxed) > 0) return false;
+  if (Context::current().in_gradient()) return false;
   return bytes_for(given) >= least_bytes && !are_read();
 }
 

@@ -195,12 +195,19 @@ int64_t Array::size(int dim) const {
 }
 DType Array::dtype() const { return checked(node_, "dtype").dtype; }
 
-void eval(const Array& x) {
+namespace {
+
+void evaluate(const Array& x, Moment moment) {
   checked(x.node(), "eval");
   Context& context = Context::current();
-  if (!x.node()->ready()) hooks.evaluate(context, x.node(), Moment::read);
+  if (!x.node()->ready()) hooks.evaluate(context, x.node(), moment);
   else if (x.node()->buffer) wait_for_values(*x.node()->buffer);
 }
+
+}  // namespace
+
+void eval(const Array& x) { evaluate(x, Moment::read); }
+void eval(Array&& x) { evaluate(x, Moment::last_use); }
 
 void eval() { hooks.evaluate(Context::current(), nullptr, Moment::read); }
 
@@ -214,6 +221,10 @@ void check_real(const char* what, DType from, DType to) {
 }
 
 }  // namespace
+
+void Array::evaluate_last() const {
+  if (node_ && node_->device == 0 && !is_scalar(*node_)) evaluate(*this, Moment::last_use);
+}
 
 void Array::read_item(void* value, DType type) const {
   if (checked(node_, "item").count() != 1) {

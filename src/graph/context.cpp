@@ -65,7 +65,7 @@ std::unique_lock<std::mutex> lock_soon(std::mutex& evaluating, int64_t tries) no
 /// not evaluated. (A thread that evaluates itself does so then.) The more wait, the longer it tries, so that others
 /// that evaluate without end do not keep it from that.
 void let_go_of_evaluated(Context& context, int64_t patience) noexcept {
-  if (context.gradient_depth.load(std::memory_order_relaxed) > 0) return;
+  if (context.in_gradient()) return;
   constexpr int64_t many = 4096;
   const std::unique_lock lock = lock_soon(context.evaluating, std::max<int64_t>(context.pending_count() - many, 0));
   if (!lock) return;
@@ -382,7 +382,7 @@ void Context::start_gradient() {
 }
 
 void Context::used_elsewhere(const Node& operand, const Node& node) {
-  if (gradient_depth.load(std::memory_order_relaxed) == 0) return;
+  if (!in_gradient()) return;
   const bool of_call = operand.sequence > gradient_start.load(std::memory_order_relaxed);
   if (!of_call || !operand.op->gradient) return;  // constants may go anywhere
   std::lock_guard lock(use_lock_);

@@ -86,6 +86,7 @@ class Context {
 
   /// Gradient calls in progress; evaluation keeps what they need.
   std::atomic<int> gradient_depth{0};
+  bool in_gradient() const noexcept { return gradient_depth.load(std::memory_order_relaxed) > 0; }
   /// Nodes with a lower sequence number were recorded before the outermost gradient call.
   std::atomic<uint64_t> gradient_start{0};
   /// What has a higher sequence number was recorded since the last walk back began.
@@ -108,6 +109,8 @@ class Context {
   bool has_failed = false;
   /// Whether every op is evaluated at its call; see watch.hpp.
   bool watched = false;
+  /// What has a higher sequence number was recorded since the last evaluation of all that is pending.
+  uint64_t evaluated = 0;
   /// During a step of an optimiser: which nodes will stand where arrays of the model or the state stood. A device that
   /// overwrites those gives each the memory of its own predecessor: where the run fails, all stand there as before.
   struct Heir {

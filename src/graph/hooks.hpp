@@ -18,6 +18,7 @@ class Context;
 /// Why an evaluation is asked for.
 enum class Moment {
   read,      // values are wanted: they are there when it returns
+  last_use,  // the same, of an array whose handle goes then, and with it perhaps others of the same expression
   step_end,  // a step of training is recorded: whoever reads a value later waits for it
 };
 

@@ -40,7 +40,7 @@ void copy_memory(Memory& target, Memory& source, size_t bytes) {
 /// Inside a gradient call the copy remembers what it is a copy of.
 Array arrived(const Array& x, Memory* memory) {
   const Node& from = *x.node();
-  if (Context::current().gradient_depth.load(std::memory_order_relaxed) == 0) {
+  if (!Context::current().in_gradient()) {
     Array made = leaf(memory, from.dtype, from.shape());
     made.node()->tied = from.tied;
     return made;

@@ -11,7 +11,7 @@ namespace rosin {
 bool is_training(LayerMode mode) noexcept {
   if (mode != LayerMode::automatic) return mode == LayerMode::train;
   const Context* context = Context::current_or_null();
-  return context && context->gradient_depth.load(std::memory_order_relaxed) > 0;
+  return context && context->in_gradient();
 }
 
 namespace {

@@ -283,7 +283,7 @@ Arrays called(const detail::RecordedFunction& function, const Arrays& inputs) {
 
 void check_inputs(std::span<const NamedInput> inputs) {
   const Context& context = Context::current();
-  if (context.gradient_depth.load(std::memory_order_relaxed) > 0 || context.watched) {
+  if (context.in_gradient() || context.watched) {
     refuse(ErrorKind::argument, own_name, "a function is recorded as it infers, op by op",
            context.watched ? "a thread that evaluates each op at once" : "a call inside a gradient call",
            "save it elsewhere");

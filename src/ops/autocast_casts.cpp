@@ -23,7 +23,7 @@ Array* kept_cast(const Array& x) {
   Context& context = Context::current();
   const Node& node = *x.node();
   const uint64_t start = context.gradient_start.load(std::memory_order_relaxed);
-  if (context.gradient_depth.load(std::memory_order_relaxed) == 0 || node.op != &argument_op ||
+  if (!context.in_gradient() || node.op != &argument_op ||
       node.recorder != &context || node.sequence < start || node.sequence - start >= most_casts) {
     return nullptr;
   }

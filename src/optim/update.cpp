@@ -270,7 +270,7 @@ void exchange_gradients(StateTree& tree, Step& step) {
     gradients.push_back({tree.names[tree.leaves[i].place], d, tree.leaves[i].owner});
   }
   begin_rule(tree.leaves.size(), step);
-  const bool overwrites = Context::current().gradient_depth.load(std::memory_order_relaxed) == 0;
+  const bool overwrites = !Context::current().in_gradient();
   step.needs_no_memory = overwrites && !tree.took_memory && std::all_of(sent.begin(), sent.end(), [&](size_t i) {
                            return is_overwritten(tree.leaves[i], step);
                          });

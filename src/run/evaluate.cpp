@@ -24,6 +24,7 @@
 #include "run/leaf_heirs.hpp"
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
+#include "run/passing.hpp"
 #include "run/plan_cache.hpp"
 #include "run/run_timer.hpp"
 #include "run/size_limits.hpp"
@@ -105,6 +106,7 @@ class Evaluation {
   MathMode modes_[4] = {};                 // what it computes in where a node says that mode
   bool elsewhere_ = false;                 // nodes of another device are held and pending
   bool has_others_ = false;                // pending nodes that only other threads may need
+  bool passes_ = false;                    // nodes that a handle holds stay pending, and need what they read
   bool has_numbers_ = false;               // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
   LeafHeirs heirs_;
@@ -129,7 +131,7 @@ void Evaluation::add_foreign(Node* operand) {
 /// holds what it lists, so none of them ends meanwhile.
 void Evaluation::collect_pending(Context& context, Node* target) {
   const uint32_t stamp = stamp_;
-  const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
+  const bool in_gradient = context.in_gradient();
   const size_t pending = static_cast<size_t>(context.pending_count());
   evaluated_.reserve(pending);
   order_.resize(pending);
@@ -167,17 +169,15 @@ void Evaluation::collect_pending(Context& context, Node* target) {
 /// An evaluated node leaves the pending list; its operands go, unless a gradient call still walks over them. Older
 /// nodes first: what a later one holds then ends with that one.
 void Evaluation::let_go(Context& context, Node* node) noexcept {
-  const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
-  if (in_gradient && node->sequence > context.gradient_start) context.keep(node);
+  if (context.in_gradient() && node->sequence > context.gradient_start) context.keep(node);
   else context.let_go(node);
 }
 
 /// What these nodes need, which may be another thread's: that thread's list is its own.
 void Evaluation::collect_alone(Context& context, std::span<const Array> nodes) {
-  const uint32_t stamp = stamp_;
   const auto add = [&](Node* node) {
-    if (node->mark == stamp) return;
-    node->mark = stamp;
+    if (node->mark == stamp_) return;
+    node->mark = stamp_;
     order_.push_back(node);
   };
   for (const Array& x : nodes) {
@@ -203,12 +203,13 @@ bool Evaluation::collect(const Wanted& wanted) {
   order_.clear();
   held_.clear();
   foreign.clear();
-  elsewhere_ = false;
-  has_others_ = false;
+  elsewhere_ = has_others_ = passes_ = false;
   stamp_ = wanted.context.fresh_stamp();
   if (wanted.target) device_ = wanted.target->device;
   if (wanted.alone.empty()) collect_pending(wanted.context, wanted.target);
   else collect_alone(wanted.context, wanted.alone);
+  if (wanted.last_use && foreign.empty() && !elsewhere_ && !wanted.context.in_gradient())
+    passes_ = leave_out_passing({order_, wanted.target, wanted.context.evaluated}, held_);
   return foreign.empty();
 }
 
@@ -335,7 +336,7 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
   words.insert(words.end(), attributes_.begin(), attributes_.end());
   heirs_.find(device_, context, order_, leaves_);
   heirs_.each_word([&](uint64_t word) { structure_key_.add(word); });
-  may_donate = may_donate && context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  may_donate = may_donate && !context.in_gradient();
   bool asked = false;  // for readers: only where something could be donated
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
     const bool donatable = may_donate && only_read_here(leaf);
@@ -574,11 +575,12 @@ bool Evaluation::run(const Wanted& wanted, Context& here) try {
     if (!behind_) CpuStream::finish();
     return true;
   }
-  make_keys(context, wanted.alone.empty());
+  make_keys(context, wanted.alone.empty() && !passes_);
   const std::shared_ptr<Plan> found = plan();
   if (found->device) look_at_checks(*found);
   execute(found);
   commit(*found->layout, context, here);
+  if (wanted.alone.empty()) context.evaluated = context.sequence();
   return !elsewhere_;
 } catch (const std::bad_alloc&) {
   throw_no_memory("eval", unknown_bytes);

@@ -22,6 +22,7 @@ struct Wanted {
   Node* target = nullptr;             // of this context; computed even where no handle holds it
   std::span<const Array> alone = {};  // nodes of the context: these, and what they need; nothing is overwritten then
   bool may_be_behind = false;         // may return before it is computed
+  bool last_use = false;              // of the target: what else its expression holds probably goes too
 };
 
 /// Whether a handle wants the value in memory of its own; `asked`: the node is evaluated for itself.

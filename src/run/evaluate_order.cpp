@@ -161,11 +161,12 @@ void compute_target(Context& here, Node* target) {
 }
 
 /// What is pending here; the target is of this thread.
-void evaluate_own(Context& here, Node* target, bool may_be_behind) {
+void evaluate_own(Context& here, Node* target, Moment moment) {
   if (target && target->is_set_aside()) return compute_target(here, target);
   if (!target && here.has_failed) throw_failed(here);
   try {
-    complete({.context = here, .target = target, .may_be_behind = may_be_behind}, here);
+    const bool behind = moment == Moment::step_end, last = moment == Moment::last_use;
+    complete({.context = here, .target = target, .may_be_behind = behind, .last_use = last}, here);
   } catch (const EarlierCheckFailed&) {
     throw;  // nothing has been run
   } catch (const Error&) {
@@ -181,7 +182,7 @@ void evaluate_own(Context& here, Node* target, bool may_be_behind) {
 
 void evaluate(Context& here, Node* target, Moment moment) {
   if (target && target->recorder && target->recorder != &here) complete_alone(handle_on(target), here);
-  else evaluate_own(here, target, moment == Moment::step_end);
+  else evaluate_own(here, target, moment);
 }
 
 }  // namespace rosin

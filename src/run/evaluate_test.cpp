@@ -75,6 +75,55 @@ TEST(Evaluate, WhatOnlyAnotherThreadsNodeNeedsIsNotOverwritten) {
   }
 }
 
+TEST(Evaluate, ALastUseKeepsNothingOfItsExpression) {
+  eval();
+  const Array x = data({1, 2, 3});
+  const Array product = x * 2, wide = expand(x, {3, 2});
+  EXPECT_EQ(sum(product + wide).item(), 36);
+  EXPECT_FALSE(has_value(product)) << "as a temporary of the expression would not";
+  EXPECT_FALSE(has_value(wide));
+  EXPECT_EQ((product + 1).to_vector(), (Values{3, 5, 7}));
+  EXPECT_TRUE(has_value(product)) << "it was there for an evaluation before";
+  EXPECT_EQ(product.to_vector(), (Values{2, 4, 6}));
+  EXPECT_EQ(wide.to_vector(), (Values{1, 2, 3, 1, 2, 3}));
+}
+
+TEST(Evaluate, ALastUseKeepsCallsAndWhatElseIsHeld) {
+  eval();
+  const Array x = data({1, 2, 3}), other = x - 1;
+  const Array total = sum(x * 3), scaled = total * 2, copy = scaled;
+  const Array twice = x * 2, again = twice;
+  eval(exp(scaled) + twice);
+  EXPECT_TRUE(has_value(total)) << "costs more than an element";
+  EXPECT_TRUE(has_value(scaled)) << "needs what does";
+  EXPECT_TRUE(has_value(twice)) << "has two handles";
+  EXPECT_TRUE(has_value(other)) << "is no part of it";
+  EXPECT_EQ(other.to_vector(), (Values{0, 1, 2}));
+}
+
+TEST(Evaluate, LastUsesInALoopComputeNothingMoreThanTwice) {
+  eval();
+  Array x = data({1, 2, 3});
+  double total = 0;
+  const int64_t before = Context::current().pending_count();
+  for (int i = 0; i < 50; ++i) {
+    x = x * 0.5 + 1;
+    total += sum(x).item();
+    EXPECT_LE(Context::current().pending_count(), before + 8) << i;
+  }
+  EXPECT_NEAR(total, 50 * 6, 1e-4);
+  EXPECT_NEAR(x.item(0), 2, 1e-6);
+}
+
+TEST(Evaluate, WhatAPassedHandleReadsIsNotOverwritten) {
+  eval();
+  Array x = data({1, 2, 3});
+  const Array product = x * 2;
+  x = x + product;
+  EXPECT_EQ((std::move(x) + 1).to_vector(), (Values{4, 7, 10}));
+  EXPECT_EQ(product.to_vector(), (Values{2, 4, 6}));
+}
+
 TEST(Evaluate, OnlyWhatAHandleHoldsGetsAValue) {
   eval();
   const Array x = data({1, 2, 3});
