@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "engines/gather_rows.hpp"
@@ -116,6 +117,7 @@ struct Part {
   int64_t first_query, queries;  // `row`: the first of them in the block's matrices
   int64_t row;
   int64_t first_key, keys;
+  bool is_masked = false;  // some are left out by a mask
 
   int64_t rows() const { return whole_vectors(queries); }
 };
@@ -139,8 +141,13 @@ template <class T> class Head {
     return std::clamp<int64_t>(query + 1 + spec_.keys - spec_.queries, 0, spec_.keys);
   }
 
-  /// Calls f(part) for the block's queries with all keys that any of them may see.
-  template <class F> void each_part(int64_t first_query, int64_t queries, F&& f) const {
+  /// Calls f(part) for the block's queries with all keys that any of them may see, but parts that a mask leaves out.
+  template <class F> void each_part(int64_t first_query, int64_t queries, F&& visit) const {
+    const auto f = [&](Part part) {
+      if (in_.mask && is_all(false, part)) return;
+      part.is_masked = in_.mask && !is_all(true, part);
+      visit(part);
+    };
     const int64_t seen_by_last = seen_by(first_query + queries - 1), seen_by_first = seen_by(first_query);
     for (int64_t key = 0; key < seen_by_last; key += block_keys) {
       const int64_t keys = std::min(block_keys, seen_by_last - key);
@@ -226,7 +233,7 @@ template <class T> class Head {
  private:
   void finish_logits(const Part& part, T* s) const {
     if (in_.bias) add_bias(part, s);
-    if (in_.mask) leave_out(part, s);
+    if (part.is_masked) leave_out(part, s);
     for (int64_t row = 0; row < part.queries; ++row) {
       const int64_t seen = std::max<int64_t>(seen_by(part.first_query + row) - part.first_key, 0);
       for (int64_t key = seen; key < part.keys; ++key) s[row + key * block_queries] = -infinity<T>;
@@ -243,6 +250,23 @@ template <class T> class Head {
     for (int64_t key = 0; key < part.keys; ++key, s += block_queries, bias += spec_.bias.key) {
       for (int64_t row = 0; row < part.queries; ++row) s[row] += bias[row * spec_.bias.query];
     }
+  }
+
+  /// Whether the mask has that for each query with each key of the part.
+  bool is_all(bool seen, const Part& part) const {
+    const auto counts = [](int64_t stride, int64_t all) { return stride == 0 ? 1 : all; };  // of those that differ
+    const int64_t keys = counts(spec_.mask.key, part.keys), queries = counts(spec_.mask.query, part.queries);
+    const unsigned char* mask = in_.mask + at(spec_.mask, part);
+    for (int64_t row = 0; row < queries; ++row, mask += spec_.mask.query) {
+      if (spec_.mask.key <= 1) {
+        if (std::memchr(mask, !seen, static_cast<size_t>(keys)) != nullptr) return false;
+        continue;
+      }
+      for (int64_t key = 0; key < keys; ++key) {
+        if ((mask[key * spec_.mask.key] != 0) != seen) return false;
+      }
+    }
+    return true;
   }
 
   void leave_out(const Part& part, T* s) const {

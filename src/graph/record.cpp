@@ -154,8 +154,7 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
 /// in registers then.
 [[gnu::always_inline]] inline Context& context_with_room() {
   Context& context = Context::current();
-  if (context.is_full() && !context.in_gradient())
-    hooks.evaluate(context, nullptr, Moment::read);
+  if (context.is_full() && !context.in_gradient()) hooks.evaluate(context, nullptr, Moment::read);
   context.make_room();
   return context;
 }

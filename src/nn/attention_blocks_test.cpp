@@ -128,6 +128,21 @@ TEST(AttentionBlocks, AgreeWithPartsUnderMasksAndBiases) {
   }
 }
 
+/// Blocks that a mask leaves out, or lets through, as a whole: of what came before, of neighbours, of some sequences.
+TEST(AttentionBlocks, AgreeWithPartsUnderMasksOfWholeBlocks) {
+  const Sizes s{150, 200, 16, 16, 2, 1, 2};
+  const Array keys = reshape(arange(200), {200, 1}), queries = reshape(arange(150), {1, 150});
+  const Array some = reshape(Array({true, false}), {1, 1, 1, 2});
+  for (const Array& seen : {le(keys, queries + 50), logical_and(le(keys, queries + 30), gt(keys, queries - 40)),
+                            lt(keys, 65), logical_or(some, eq(keys, 199))}) {
+    AttentionOptions options = heads_of(s);
+    options.mask = seen;
+    compare(s, options);
+    options.causal = true;
+    compare(s, options);
+  }
+}
+
 /// One query, as of a model that writes one token after another, or two; also behind whole blocks of 64.
 TEST(AttentionBlocks, OfFewQueriesAgreeWithParts) {
   for (const int64_t queries : {1, 2, 3, 65, 66}) {

@@ -23,8 +23,8 @@ Array* kept_cast(const Array& x) {
   Context& context = Context::current();
   const Node& node = *x.node();
   const uint64_t start = context.gradient_start.load(std::memory_order_relaxed);
-  if (!context.in_gradient() || node.op != &argument_op ||
-      node.recorder != &context || node.sequence < start || node.sequence - start >= most_casts) {
+  if (!context.in_gradient() || node.op != &argument_op || node.recorder != &context || node.sequence < start ||
+      node.sequence - start >= most_casts) {
     return nullptr;
   }
   std::vector<Array>& casts = casts_of_thread();
