@@ -7,8 +7,10 @@
 #include "cpu/contraction.hpp"
 #include "cpu/dispatch.hpp"
 #include "cpu/draw.hpp"
+#include "cpu/executor.hpp"
 #include "cpu/fused_state.hpp"
 #include "engines/attention.hpp"
+#include "engines/attention_bfloats.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -58,6 +60,7 @@ struct Sequence {
 
 template <class Work> class AttentionCall final : public Call {
   using T = typename Work::Element;
+  using Logit = engines::LogitOf<T>;
 
  public:
   AttentionCall(const CallSpec& call, size_t first_optional, std::span<const size_t> sequences)
@@ -120,10 +123,10 @@ template <class Work> class AttentionCall final : public Call {
     if constexpr (Work::is_gradient) {
       in.y = sequence(data, 3);
       in.dy = sequence(data, 4);
-      in.state = static_cast<const T*>(data.operand(state_at));
+      in.state = static_cast<const Logit*>(data.operand(state_at));
     }
     int next = static_cast<int>(optional_);
-    if (how_.has_bias != 0) in.bias = static_cast<const T*>(data.operand(next++));
+    if (how_.has_bias != 0) in.bias = static_cast<const Logit*>(data.operand(next++));
     if (how_.has_mask != 0) in.mask = static_cast<const unsigned char*>(data.operand(next++));
     if (how_.is_dropped != 0) {
       in.key = static_cast<uint64_t>(data.integer(next));
@@ -134,12 +137,12 @@ template <class Work> class AttentionCall final : public Call {
 
   engines::AttentionResults<T> results(const CallData& data) const {
     T* given[3] = {};
-    for (size_t i = 0; i < (Work::is_gradient ? 3 : 2); ++i) given[i] = static_cast<T*>(data.results[i]);
+    for (size_t i = 0; i < written; ++i) given[i] = static_cast<T*>(data.results[i]);
     for (size_t i = 0; i < written; ++i) {
       if (!given[i]) given[i] = static_cast<T*>(part_at(data, unread_at_[i]));
     }
     if constexpr (Work::is_gradient) return {.dq = given[0], .dk = given[1], .dv = given[2]};
-    return {.y = given[0], .state = given[1]};
+    else return {.y = given[0], .state = static_cast<Logit*>(data.results[1])};
   }
 
   AttentionAttributes how_;
@@ -150,18 +153,22 @@ template <class Work> class AttentionCall final : public Call {
   std::optional<Work> work_;
 };
 
+template <class Work> std::unique_ptr<Call> prepare_forward(const CallSpec& spec) {
+  return std::make_unique<AttentionCall<Work>>(spec, optional_of_forward, std::array<size_t, 3>{0, 1, 2});
+}
+
 template <class T> std::unique_ptr<Call> prepare(const CallSpec& spec) {
-  if (spec.op->results == 2) {
-    return std::make_unique<AttentionCall<engines::AttentionForward<T>>>(spec, optional_of_forward,
-                                                                         std::array<size_t, 3>{0, 1, 2});
-  }
+  if (spec.op->results == 2) return prepare_forward<engines::AttentionForward<T>>(spec);
   return std::make_unique<AttentionCall<engines::AttentionGradient<T>>>(spec, optional_of_gradient,
                                                                         std::array<size_t, 5>{0, 1, 2, 3, 5});
 }
 
 }  // namespace
 
+bool attends_bfloats() noexcept { return engines::attends_bfloats(); }
+
 std::unique_ptr<Call> prepare_attention(const CallSpec& spec) {
+  if (spec.operands[0].type == DType::BFloat16) return prepare_forward<engines::AttentionOfBFloats>(spec);
   return spec.operands[0].type == DType::Float64 ? prepare<double>(spec) : prepare<float>(spec);
 }
 

@@ -8,4 +8,7 @@ namespace rosin::cpu {
 /// The one executor of the CPU.
 plan::DeviceExecutor& executor();
 
+/// See Hooks.
+bool attends_bfloats() noexcept;
+
 }  // namespace rosin::cpu

@@ -10,7 +10,10 @@ namespace rosin {
 namespace {
 
 [[maybe_unused]] const bool started = [] {
-  hooks = {.evaluate = evaluate, .allocate = allocate_memory, .recurrent_reserve = recurrent_reserve};
+  hooks = {.evaluate = evaluate,
+           .allocate = allocate_memory,
+           .recurrent_reserve = recurrent_reserve,
+           .attends_bfloats = cpu::attends_bfloats};
   DeviceTable::instance().set_cpu(cpu::executor());
   return true;
 }();

@@ -14,10 +14,11 @@
 #include "base/turn.hpp"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("amx-tile,amx-bf16,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))), \
-                                 apply_to = function)
+#pragma clang attribute push(                                                                                \
+        __attribute__((target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))), \
+            apply_to = function)
 #else
-#pragma GCC target("amx-tile,amx-bf16,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+#pragma GCC target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
 #endif
 
 namespace rosin::engines {
@@ -146,7 +147,69 @@ template <bool two_rows, bool two_columns> void multiply(const AmxTile& tile) {
   }
 }
 
+// Sums as in multiply.
+template <bool two_rows, bool two_columns> void add_up(const AmxSums& sums) {
+  const size_t column = static_cast<size_t>(sums.c_column) * sizeof(float), line = static_cast<size_t>(sums.b.line) * 2;
+  float* const right = sums.c + amx_lines * sums.c_column;
+  if (sums.accumulate) {
+    _tile_loadd(0, sums.c, column);
+    if constexpr (two_rows) _tile_loadd(1, sums.c + amx_lines, column);
+    if constexpr (two_columns) _tile_loadd(2, right, column);
+    if constexpr (two_rows && two_columns) _tile_loadd(3, right + amx_lines, column);
+  } else {
+    _tile_zero(0);
+    if constexpr (two_rows) _tile_zero(1);
+    if constexpr (two_columns) _tile_zero(2);
+    if constexpr (two_rows && two_columns) _tile_zero(3);
+  }
+  const uint16_t *a = sums.a, *b = sums.b.from;
+  for (int64_t block = 0; block < sums.blocks; ++block, a += amx_block, b += sums.b.block) {
+    _tile_loadd(4, b, line);
+    _tile_loadd(6, a, row_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (two_rows) {
+      _tile_loadd(7, a + sums.panel, row_bytes);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (two_columns) {
+      _tile_loadd(5, b + sums.b.panel, line);
+      _tile_dpbf16ps(2, 5, 6);
+    }
+    if constexpr (two_rows && two_columns) _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, sums.c, column);
+  if constexpr (two_rows) _tile_stored(1, sums.c + amx_lines, column);
+  if constexpr (two_columns) _tile_stored(2, right, column);
+  if constexpr (two_rows && two_columns) _tile_stored(3, right + amx_lines, column);
+}
+
 }  // namespace
+
+void sum_on_amx(const AmxSums& sums) noexcept {
+  if (sums.two_rows) return sums.two_columns ? add_up<true, true>(sums) : add_up<true, false>(sums);
+  return sums.two_columns ? add_up<false, true>(sums) : add_up<false, false>(sums);
+}
+
+void pack_floats_for_amx(const float* from, int64_t distance, int64_t steps, uint16_t* to) noexcept {
+  const __m512 none = _mm512_setzero_ps();
+  const auto by_pairs = [](int64_t step) { return static_cast<uint16_t>(step % 2 == 0 ? step / 2 : 16 + step / 2); };
+  alignas(row_bytes) uint16_t order[amx_steps];
+  for (int64_t i = 0; i < amx_steps; ++i) order[i] = by_pairs(i);
+  const __m512i places = _mm512_load_si512(order);
+  const int64_t all = (steps + amx_steps - 1) / amx_steps * amx_steps;
+  for (int64_t step = 0; step < all; step += 2, to += 2 * amx_lines) {
+    const __m512 first = step < steps ? _mm512_loadu_ps(from + step * distance) : none;
+    const __m512 second = step + 1 < steps ? _mm512_loadu_ps(from + (step + 1) * distance) : none;
+    const auto halves = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+    _mm512_store_si512(to, _mm512_maskz_permutexvar_epi16(0xffffffff, places, halves));
+  }
+}
+
+void scale_columns(float* columns, int64_t count, float factor) noexcept {
+  const __m512 by = _mm512_set1_ps(factor);
+  for (float* const end = columns + 64 * count; columns != end; columns += 16)
+    _mm512_storeu_ps(columns, _mm512_mul_ps(_mm512_loadu_ps(columns), by));
+}
 
 void pack_for_amx(const AmxLines& lines) {
   const Turner<uint32_t> turner = turner_of<uint32_t>(pairs);

@@ -43,7 +43,25 @@ struct AmxTile {
 };
 void multiply_on_amx(const AmxTile& tile) noexcept;
 
-/// While it lives its thread can call multiply_on_amx, and no other code that uses these registers.
+/// c(rows, columns) = [c +] the same sums, which stay in Float32: of one or two panels of A, 16 rows each, and of B.
+struct AmxSums {
+  const uint16_t* a;
+  int64_t panel;  // of A, elements from one to the next
+  AmxBlocks b;
+  int64_t blocks;
+  bool two_rows, two_columns;  // panels
+  float* c;
+  int64_t c_column;
+  bool accumulate;
+};
+void sum_on_amx(const AmxSums& sums) noexcept;
+
+/// A panel of A of 16 lines across memory, rounded from Float32.
+void pack_floats_for_amx(const float* from, int64_t distance, int64_t steps, uint16_t* to) noexcept;
+/// Columns of 64 numbers, side by side, by a factor.
+void scale_columns(float* columns, int64_t count, float factor) noexcept;
+
+/// While it lives its thread can call multiply_on_amx and sum_on_amx, and no other code that uses these registers.
 class AmxRegisters {
  public:
   AmxRegisters() noexcept;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace rosin::engines {
 
@@ -32,18 +33,24 @@ struct AttentionSpec {
   NumberLoop numbers = nullptr;
 };
 
+/// What logits, their sums and biases are kept in, for elements of a type.
+template <class T> using LogitOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
 /// Null: there is none. `key` and `counter` are those of the draw; y, dy and state those of the gradient; state
 /// (queries, heads, batch) has the logarithms of the sums of e^logit.
 template <class T> struct AttentionBuffers {
-  const T *q = nullptr, *k = nullptr, *v = nullptr, *bias = nullptr;
+  const T *q = nullptr, *k = nullptr, *v = nullptr;
+  const LogitOf<T>* bias = nullptr;
   const unsigned char* mask = nullptr;
   uint64_t key = 0, counter = 0;
-  const T *y = nullptr, *dy = nullptr, *state = nullptr;
+  const T *y = nullptr, *dy = nullptr;
+  const LogitOf<T>* state = nullptr;
 };
 
 /// y and, unless that is null, state; or the slopes. A query that sees no key gets NaN and gives no slopes.
 template <class T> struct AttentionResults {
-  T *y = nullptr, *state = nullptr;
+  T* y = nullptr;
+  LogitOf<T>* state = nullptr;
   T *dq = nullptr, *dk = nullptr, *dv = nullptr;
 };
 

@@ -44,6 +44,8 @@ struct Hooks {
   /// Bytes that the device's library keeps of the layer for its gradient, in the math mode that the thread records in;
   /// -1: it does not compute it.
   int64_t (*recurrent_reserve)(const RecurrentLayer& layer) = nullptr;
+  /// Whether the CPU computes attention of BFloat16 as it is, which has no gradient.
+  bool (*attends_bfloats)() noexcept = nullptr;
 };
 
 extern Hooks hooks;

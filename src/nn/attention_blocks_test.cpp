@@ -1,6 +1,7 @@
 // Attention in blocks (ops/attention.hpp, engines/attention.hpp) against the same attention in parts.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -132,14 +133,61 @@ TEST(AttentionBlocks, AgreeWithPartsUnderMasksAndBiases) {
 TEST(AttentionBlocks, AgreeWithPartsUnderMasksOfWholeBlocks) {
   const Sizes s{150, 200, 16, 16, 2, 1, 2};
   const Array keys = reshape(arange(200), {200, 1}), queries = reshape(arange(150), {1, 150});
-  const Array some = reshape(Array({true, false}), {1, 1, 1, 2});
+  const Array some = eq(reshape(arange(2), {1, 1, 1, 2}), 0);
   for (const Array& seen : {le(keys, queries + 50), logical_and(le(keys, queries + 30), gt(keys, queries - 40)),
-                            lt(keys, 65), logical_or(some, eq(keys, 199))}) {
+                            lt(keys, 65), logical_or(some, eq(keys, 0))}) {
     AttentionOptions options = heads_of(s);
     options.mask = seen;
     compare(s, options);
     options.causal = true;
     compare(s, options);
+  }
+}
+
+/// Halves of `x`, as far apart as parts of one product.
+Sequences apart(const Sequences& x) {
+  const auto half = [](const Array& sequence) {
+    const Array wide = concat({cast(sequence, BFloat16), cast(sequence, BFloat16)}, 0);
+    eval(wide);
+    return slice(wide, 0, 0, sequence.size(0));
+  };
+  return {half(x.q), half(x.k), half(x.v), x.slope};
+}
+
+/// In matrix registers, where the processor has them: whole and broken panels, few queries and many.
+TEST(AttentionBlocks, OfBFloatsAgreeWithPartsInFloat64) {
+  for (const int64_t queries : {1, 2, 3, 17, 64, 65, 130}) {
+    for (const Sizes& s :
+         {Sizes{queries, 1, 8, 8, 2, 2, 2}, Sizes{queries, 16, 32, 16, 2, 2, 1}, Sizes{queries, 130, 64, 64, 4, 2, 2},
+          Sizes{queries, 200, 80, 33, 2, 1, 2}, Sizes{queries, 192, 24, 48, 3, 3, 1}}) {
+      const Sequences halves = apart(sequences(s));
+      Rng rng(7);
+      const Array bias = randn(rng, {s.keys, queries, s.heads}), keep = bernoulli(rng, 0.5, {s.keys, queries});
+      for (int form = 0; form < 4; ++form) {
+        AttentionOptions options = heads_of(s);
+        options.causal = form == 1 && queries <= s.keys;
+        if (form == 2) options.mask = logical_or(keep, reshape(lt(arange(s.keys), 1), {s.keys, 1}));
+        if (form == 3) options.bias = bias;
+        const Array got = dot_product_attention(halves.q, halves.k, halves.v, options).out;
+        const InParts parts;
+        const Sequences wide = doubled(halves);
+        const Array want = dot_product_attention(wide.q, wide.k, wide.v, options).out;
+        EXPECT_EQ(got.dtype(), BFloat16);
+        EXPECT_LE(maximum(abs(cast(got, Float64) - want)).item(), 0.01 * (0.1 + maximum(abs(want)).item()))
+            << text(s) << " form " << form;
+      }
+    }
+  }
+}
+
+TEST(AttentionBlocks, OfBFloatsThatSeeNothingAreNaN) {
+  for (const int64_t queries : {1, 5}) {
+    const Sizes s{queries, 70, 32, 32};
+    const Sequences halves = apart(sequences(s));
+    AttentionOptions options = heads_of(s);
+    options.mask = gt(reshape(arange(queries), {1, queries}) + zeros({70, 1}), 0.5);  // the first one sees none
+    const std::vector<float> got = dot_product_attention(halves.q, halves.k, halves.v, options).out.to_vector();
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i < 32) << queries << " " << i;
   }
 }
 

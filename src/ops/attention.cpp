@@ -17,6 +17,7 @@
 
 #include "graph/autocast.hpp"
 #include "graph/context.hpp"
+#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/in_parts.hpp"
@@ -244,8 +245,13 @@ bool is_blocked(const BlockedAttention& a, bool drops) {
          logits.count() > 0 && a.q.size(0) > 0 && a.v.size(0) > 0;
 }
 
+/// Halves that the CPU takes as they are.
+bool stays_half(const BlockedAttention& a, double dropped) {
+  return a.q.dtype() == BFloat16 && dropped == 0 && !Context::current().in_gradient() && hooks.attends_bfloats();
+}
+
 Array blocked_attention(const BlockedAttention& a, double dropped, Rng* rng) {
-  if (a.q.node()->device == 0 && size_of(a.q.dtype()) == 2) {
+  if (a.q.node()->device == 0 && size_of(a.q.dtype()) == 2 && !stays_half(a, dropped)) {
     const BlockedAttention wide{
         cast(a.q, Float32), cast(a.k, Float32), cast(a.v, Float32), a.heads, a.kv_heads, a.form};
     return cast(blocked_attention(wide, dropped, rng), a.q.dtype());

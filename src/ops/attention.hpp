@@ -1,7 +1,8 @@
 // Attention as ops: in blocks (blocked_attention), and in parts, as products and a softmax, which is what gradients of
-// gradients get. Blocks of halves are computed in Float32. Heads stand as (features of a head, length, heads, batch),
-// logits as (keys, queries, heads, batch). Read first: rosin/attention.hpp. Read next: engines/attention.hpp and
-// kernels/attention.cpp (the blocks).
+// gradients get. The CPU computes blocks of halves in Float32, but those of BFloat16 as they are, without gradients,
+// where it has matrix registers. Heads stand as (features of a head, length, heads, batch), logits as (keys, queries,
+// heads, batch). Read first: rosin/attention.hpp. Read next: engines/attention.hpp and kernels/attention.cpp (the
+// blocks).
 #pragma once
 
 #include <cstdint>
