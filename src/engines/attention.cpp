@@ -114,10 +114,7 @@ template <class T>
 void attend_few(const AttentionSpec& spec, const Head<T>& head, int64_t first, int64_t queries, T* y, int64_t step,
                 const ForwardMemory<T>& m) {
   head.copy_queries(first, queries, m.queries);
-  head.each_part(first, queries, [&](const Part& part) {
-    head.ask_for(part.first_key + part.keys);
-    add_part_of_few(spec, head, part, m);
-  });
+  head.each_part(first, queries, [&](const Part& part) { add_part_of_few(spec, head, part, m); });
   for (int64_t row = 0; row < queries; ++row) m.factors[row] = T{1} / m.sums[row];
   scale_lines(m.factors, queries, spec.value_features, m.y);
   for (int64_t row = 0; row < queries; ++row) {

@@ -164,10 +164,7 @@ class FewOfBFloats {
       for (int64_t f = 0; f < spec_.features; ++f)
         m_.queries[row * spec_.features + f] = from[f] * static_cast<float>(spec_.scale);
     }
-    head_.each_part(0, queries, [&](const Part& part) {
-      head_.ask_for(part.first_key + part.keys);
-      add_part(part);
-    });
+    head_.each_part(0, queries, [&](const Part& part) { add_part(part); });
     for (int64_t row = 0; row < queries; ++row) {
       const float* const line = m_.y + row * spec_.value_features;
       for (int64_t f = 0; f < spec_.value_features; ++f) y[row * step + f] = BFloat(line[f] / m_.sums[row]);

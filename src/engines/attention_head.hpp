@@ -132,15 +132,6 @@ template <class T> class Head {
     }
   }
 
-  /// Keys and values of a part that begins with this key will be read: they lie too far apart to be foreseen.
-  void ask_for(int64_t first_key) const {
-    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-    for (int64_t i = first_key; i < std::min(spec_.keys, first_key + block_keys); ++i) {
-      for (int64_t f = 0; f < spec_.features; f += line) __builtin_prefetch(key(i) + f);
-      for (int64_t f = 0; f < spec_.value_features; f += line) __builtin_prefetch(value(i) + f);
-    }
-  }
-
   /// (queries, features), times the scale; rows that fill up vectors are 0.
   void gather_queries(int64_t first, int64_t count, T* out) const {
     gather_vectors(query(first), spec_.q.place, count, spec_.features, out);
