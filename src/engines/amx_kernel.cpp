@@ -113,15 +113,11 @@ template <bool two_rows> void write_columns(const float* sums, const AmxTile& ti
 }
 
 // Sums of panel i of B and j of A are in register 2 * i + j, the panels in 4 + i and 6 + j.
-template <bool two_rows, bool two_columns> void multiply(const AmxTile& tile) {
-  const int64_t panel = tile.blocks * amx_block;
-  _tile_zero(0);
-  if constexpr (two_rows) _tile_zero(1);
-  if constexpr (two_columns) _tile_zero(2);
-  if constexpr (two_rows && two_columns) _tile_zero(3);
-  const uint16_t *a = tile.a, *b = tile.b.from;
-  const auto line = static_cast<size_t>(tile.b.line) * sizeof(uint16_t);
-  for (const uint16_t* const end = a + panel; a != end; a += amx_block, b += tile.b.block) {
+template <bool two_rows, bool two_columns>
+void add_products(const uint16_t* a, int64_t panel, const AmxBlocks& blocks_of_b, int64_t blocks) {
+  const uint16_t* b = blocks_of_b.from;
+  const auto line = static_cast<size_t>(blocks_of_b.line) * sizeof(uint16_t);
+  for (const uint16_t* const end = a + blocks * amx_block; a != end; a += amx_block, b += blocks_of_b.block) {
     _tile_loadd(4, b, line);
     _tile_loadd(6, a, row_bytes);
     _tile_dpbf16ps(0, 4, 6);
@@ -130,11 +126,23 @@ template <bool two_rows, bool two_columns> void multiply(const AmxTile& tile) {
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (two_columns) {
-      _tile_loadd(5, b + tile.b.panel, line);
+      _tile_loadd(5, b + blocks_of_b.panel, line);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (two_rows && two_columns) _tile_dpbf16ps(3, 5, 7);
   }
+}
+
+template <bool two_rows, bool two_columns> void clear_sums() {
+  _tile_zero(0);
+  if constexpr (two_rows) _tile_zero(1);
+  if constexpr (two_columns) _tile_zero(2);
+  if constexpr (two_rows && two_columns) _tile_zero(3);
+}
+
+template <bool two_rows, bool two_columns> void multiply(const AmxTile& tile) {
+  clear_sums<two_rows, two_columns>();
+  add_products<two_rows, two_columns>(tile.a, tile.blocks * amx_block, tile.b, tile.blocks);
   constexpr int row = (two_rows ? 2 : 1) * row_bytes;
   alignas(row_bytes) float sums[amx_lines * row / sizeof(float)];
   _tile_stored(0, sums, row);
@@ -147,9 +155,8 @@ template <bool two_rows, bool two_columns> void multiply(const AmxTile& tile) {
   }
 }
 
-// Sums as in multiply.
 template <bool two_rows, bool two_columns> void add_up(const AmxSums& sums) {
-  const size_t column = static_cast<size_t>(sums.c_column) * sizeof(float), line = static_cast<size_t>(sums.b.line) * 2;
+  const size_t column = static_cast<size_t>(sums.c_column) * sizeof(float);
   float* const right = sums.c + amx_lines * sums.c_column;
   if (sums.accumulate) {
     _tile_loadd(0, sums.c, column);
@@ -157,26 +164,9 @@ template <bool two_rows, bool two_columns> void add_up(const AmxSums& sums) {
     if constexpr (two_columns) _tile_loadd(2, right, column);
     if constexpr (two_rows && two_columns) _tile_loadd(3, right + amx_lines, column);
   } else {
-    _tile_zero(0);
-    if constexpr (two_rows) _tile_zero(1);
-    if constexpr (two_columns) _tile_zero(2);
-    if constexpr (two_rows && two_columns) _tile_zero(3);
+    clear_sums<two_rows, two_columns>();
   }
-  const uint16_t *a = sums.a, *b = sums.b.from;
-  for (int64_t block = 0; block < sums.blocks; ++block, a += amx_block, b += sums.b.block) {
-    _tile_loadd(4, b, line);
-    _tile_loadd(6, a, row_bytes);
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (two_rows) {
-      _tile_loadd(7, a + sums.panel, row_bytes);
-      _tile_dpbf16ps(1, 4, 7);
-    }
-    if constexpr (two_columns) {
-      _tile_loadd(5, b + sums.b.panel, line);
-      _tile_dpbf16ps(2, 5, 6);
-    }
-    if constexpr (two_rows && two_columns) _tile_dpbf16ps(3, 5, 7);
-  }
+  add_products<two_rows, two_columns>(sums.a, sums.panel, sums.b, sums.blocks);
   _tile_stored(0, sums.c, column);
   if constexpr (two_rows) _tile_stored(1, sums.c + amx_lines, column);
   if constexpr (two_columns) _tile_stored(2, right, column);
