@@ -195,10 +195,10 @@ void pack_floats_for_amx(const float* from, int64_t distance, int64_t steps, uin
   }
 }
 
-void scale_columns(float* columns, int64_t count, float factor) noexcept {
+void scale_numbers(float* numbers, int64_t count, float factor) noexcept {
   const __m512 by = _mm512_set1_ps(factor);
-  for (float* const end = columns + 64 * count; columns != end; columns += 16)
-    _mm512_storeu_ps(columns, _mm512_mul_ps(_mm512_loadu_ps(columns), by));
+  for (float* const end = numbers + count; numbers != end; numbers += 16)
+    _mm512_storeu_ps(numbers, _mm512_mul_ps(_mm512_loadu_ps(numbers), by));
 }
 
 void pack_for_amx(const AmxLines& lines) {

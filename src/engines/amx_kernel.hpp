@@ -58,8 +58,8 @@ void sum_on_amx(const AmxSums& sums) noexcept;
 
 /// A panel of A of 16 lines across memory, rounded from Float32.
 void pack_floats_for_amx(const float* from, int64_t distance, int64_t steps, uint16_t* to) noexcept;
-/// Columns of 64 numbers, side by side, by a factor.
-void scale_columns(float* columns, int64_t count, float factor) noexcept;
+/// A multiple of 16 numbers by a factor.
+void scale_numbers(float* numbers, int64_t count, float factor) noexcept;
 
 /// While it lives its thread can call multiply_on_amx and sum_on_amx, and no other code that uses these registers.
 class AmxRegisters {

@@ -95,7 +95,7 @@ class HeadOfBFloats {
                     .accumulate = false});
       }
     }
-    scale_columns(m_.logits, part.keys, static_cast<float>(spec_.scale));
+    scale_numbers(m_.logits, part.keys * block_queries, static_cast<float>(spec_.scale));
   }
 
   /// Where they stand, if these fill registers.

@@ -18,6 +18,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
+#include "graph/hooks.hpp"
 #include "ops/attention.hpp"
 #include "ops/in_parts.hpp"
 
@@ -178,6 +179,18 @@ TEST(AttentionBlocks, OfBFloatsAgreeWithPartsInFloat64) {
       }
     }
   }
+}
+
+TEST(AttentionBlocks, OfBFloatsAreComputedAsTheyAreInMatrixRegisters) {
+  if (!hooks.attends_bfloats()) GTEST_SKIP() << "this processor has no matrix registers: halves are cast to Float32";
+  const Sequences x = sequences({70, 70, 32, 32});
+  const Array q = cast(x.q, BFloat16), k = cast(x.k, BFloat16), v = cast(x.v, BFloat16);
+  eval();
+  const Stats before = stats();
+  const Array y = dot_product_attention(q, k, v).out;
+  eval(y);
+  EXPECT_EQ(stats().calls - before.calls, 1);
+  EXPECT_EQ(stats().kernels - before.kernels, 0) << "no cast";
 }
 
 TEST(AttentionBlocks, OfBFloatsThatSeeNothingAreNaN) {
