@@ -31,6 +31,7 @@ struct Stats {
   int64_t from_devices = 0;    // bytes of arrays copied from devices to the host
   int64_t cache_bytes = 0;     // plans, now; the memory that they run in is not theirs
   int64_t live_bytes = 0;      // memory of arrays on the CPU, now
+  int64_t packed_bytes = 0;    // of this: arrays once more in the order in which engines read them
   int64_t pooled_bytes = 0;    // memory of the CPU kept for arrays and runs to come, now
 };
 
@@ -42,7 +43,11 @@ ROSIN_API void reset_stats();
 ROSIN_API void set_plan_cache_limit(int64_t bytes);
 /// Off: every evaluation plans anew (for tests). Default on.
 ROSIN_API void set_plan_cache(bool on);
-/// Gives pooled memory and cached plans back to the system.
+/// Bytes that weights may take once more on the CPU, packed as its engines read them, default a quarter of the
+/// machine's memory; 0: none are kept. They are packed when a second run reads them unchanged, and go when they change
+/// or end.
+ROSIN_API void set_packed_limit(int64_t bytes);
+/// Gives pooled memory, packed weights and cached plans back to the system.
 ROSIN_API void trim();
 
 /// Threads that compute; 0 = from affinity and cgroup (the default, or ROSIN_NUM_THREADS). Results do not depend on it.

@@ -10,6 +10,7 @@
 #include <rosin/dtype.hpp>
 #include <rosin/shape.hpp>
 
+#include "engines/vendor.hpp"
 #include "graph/op.hpp"
 #include "plan/call.hpp"
 
@@ -25,6 +26,7 @@ struct CallSpec {
   std::vector<CallArray> operands;
   CallArray result;                  // of an op of several: number 0
   uint32_t unread = 0;               // of an op of several: bit n: nobody reads result n
+  uint32_t stay = 0;                 // bit n: operand n has the same values in most runs
   plan::Epilogue epilogue;           // contractions
   std::vector<CallArray> additions;  // of the epilogue: the bias and the residual, where it has them
 };
@@ -43,6 +45,7 @@ struct CallData {
   void* result = nullptr;
   void* const* results = nullptr;  // of an op of several, by number; null where nobody reads one
   void* scratch = nullptr;         // scratch_bytes() of this run
+  const void* forms[2] = {};       // of the first two operands, where they were made before (Call::form)
 
   const void* operand(int i) const { return many ? many[i] : operands[i]; }
   /// The C++ number that operand i is.
@@ -63,6 +66,9 @@ class Call {
   virtual void run(int64_t chunk, const CallData& data) = 0;
   /// Runs once after all pieces (adds partial sums, in order).
   virtual void finish(const CallData&) {}
+  /// Another form of the first (0) or second (1) operand that a run would make, unless it is given one.
+  virtual engines::Form form(int) const { return {}; }
+  virtual void make_form(int, const void* /*operand*/, void* /*to*/) const {}
   /// Whether running can throw: values may be refused, or memory be needed.
   virtual bool may_fail() const { return true; }
 };

@@ -53,6 +53,9 @@ class MatmulCall final : public Call {
   size_t bytes() const override { return sizeof(*this) + call_->bytes(); }
   bool may_fail() const override { return call_->may_fail(); }
 
+  engines::Form form(int operand) const override { return copies_[operand] ? engines::Form{} : call_->form(operand); }
+  void make_form(int operand, const void* from, void* to) const override { call_->make_form(operand, from, to); }
+
   void begin(const CallData& data) override {
     for (int i = 0; i < 2; ++i) {
       if (!copies_[i]) continue;
@@ -91,7 +94,8 @@ class MatmulCall final : public Call {
             data.operands[bias_operand],
             data.result,
             part_at(data, workspace_at_),
-            data.operands[residual_operand]};
+            data.operands[residual_operand],
+            {data.forms[0], data.forms[1]}};
   }
 
   std::unique_ptr<Call> copies_[2];
@@ -115,7 +119,8 @@ std::unique_ptr<Call> prepare_matmul_call(const plan::CallDescription& call) {
 
 std::unique_ptr<Call> prepare_contraction(const CallSpec& spec) {
   const plan::CallDescription call = described(spec);
-  return call.kind == plan::CallKind::matmul ? prepare_matmul_call(call) : prepare_conv_call(call);
+  return call.kind == plan::CallKind::matmul ? prepare_matmul_call(call)
+                                             : prepare_conv_call(call, (spec.stay & 2) != 0);
 }
 
 engines::ActivationLoop activation_loop(const plan::CallDescription& call) {

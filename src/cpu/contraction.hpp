@@ -18,7 +18,7 @@ engines::ActivationLoop activation_loop(const plan::CallDescription& call);
 /// Matmul operands may have any strides; convolutions take contiguous operands, images in CWHN or WHCN.
 std::unique_ptr<Call> prepare_contraction(const CallSpec& spec);
 std::unique_ptr<Call> prepare_matmul_call(const plan::CallDescription& call);
-std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call);
+std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call, bool weights_stay);
 /// Pooling of Float32 and Float64 images in CWHN.
 std::unique_ptr<Call> prepare_pooling_call(const plan::CallDescription& call);
 

@@ -55,7 +55,7 @@ void transpose_images(DType type, const void* from, void* to, int64_t images, in
 
 class ConvCall final : public Call {
  public:
-  explicit ConvCall(const plan::CallDescription& call) : ConvCall(call, spec_of(call)) {}
+  ConvCall(const plan::CallDescription& call, bool weights_stay) : ConvCall(call, spec_of(call, weights_stay)) {}
 
   ConvCall(const plan::CallDescription& call, const engines::ConvSpec& conv)
       : type_(conv.type), result_bytes_(static_cast<size_t>(call.result().shape.count()) * size_of(type_)),
@@ -75,6 +75,11 @@ class ConvCall final : public Call {
   size_t scratch_bytes() const override { return parts_.total(); }
   size_t bytes() const override { return sizeof(*this) + call_->bytes(); }
 
+  engines::Form form(int operand) const override {
+    return operand == 1 && !by_weights_ ? call_->form(1) : engines::Form{};
+  }
+  void make_form(int operand, const void* from, void* to) const override { call_->make_form(operand, from, to); }
+
   void begin(const CallData& data) override {
     turn(first_, data.operands[0], data);
     if (by_weights_) turn(second_, data.operands[1], data);
@@ -93,8 +98,9 @@ class ConvCall final : public Call {
   }
 
  private:
-  static engines::ConvSpec spec_of(const plan::CallDescription& call) {
+  static engines::ConvSpec spec_of(const plan::CallDescription& call, bool weights_stay) {
     engines::ConvSpec conv = engines::conv_spec(call);
+    conv.weights_stay = weights_stay;
     conv.activation = activation_loop(call);
     conv.logical = engines::takes_logical(conv) && engines::in_logical_order(call);
     return conv;
@@ -117,6 +123,7 @@ class ConvCall final : public Call {
     buffers.residual = data.operands[residual_operand];
     buffers.result = result_.plain() ? data.result : part_at(data, result_.turned_at);
     buffers.workspace = part_at(data, workspace_at_);
+    buffers.forms[1] = data.forms[1];
     return buffers;
   }
 
@@ -132,6 +139,8 @@ class ConvCall final : public Call {
 
 }  // namespace
 
-std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call) { return std::make_unique<ConvCall>(call); }
+std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call, bool weights_stay) {
+  return std::make_unique<ConvCall>(call, weights_stay);
+}
 
 }  // namespace rosin::cpu

@@ -12,6 +12,7 @@
 #include "cpu/fused.hpp"
 #include "graph/hooks.hpp"
 #include "graph/kinds.hpp"
+#include "graph/packed_forms.hpp"
 #include "graph/recording_site.hpp"
 
 namespace rosin::cpu {
@@ -24,6 +25,7 @@ struct CallOperand {
   int32_t root = -1;   // -1: there is none
   int64_t offset = 0;  // bytes
   bool is_scalar = false;
+  int32_t packed = -1;  // which of the leaves whose memory runs are told, if it may be read in another form
 };
 
 /// One opaque call with where its operands are.
@@ -67,12 +69,13 @@ class CpuPrepared final : public Prepared {
     auto* arena = memory.arena ? static_cast<unsigned char*>(memory.arena->data) : nullptr;
     for (const InArena& value : in_arena_) memory.values[value.value] = arena + value.at;
     const RunData data{memory.values, memory.scalars, arena ? arena + scratch_at_ : nullptr};
+    Memory* const* const packed = packed_.empty() ? nullptr : memory.packed;
     const FusedKernel* kernel = kernels_.data();
     size_t i = 0;
     try {
       for (; i < s_.steps.size(); ++i) {
         const Step& step = s_.steps[i];
-        if (step.kernel < 0) run_call(calls_[i], data);
+        if (step.kernel < 0) run_call(calls_[i], data, packed);
         else
           for (const FusedKernel* end = kernel + 1 + step.ends.size(); kernel != end;) run_kernel(*kernel++, data);
         if (memory.listener) memory.listener->over(i);
@@ -85,6 +88,7 @@ class CpuPrepared final : public Prepared {
 
   size_t arena_bytes() const override { return arena_bytes_; }
   bool may_run_behind() const override { return may_run_behind_; }
+  std::span<const int32_t> packed() const override { return packed_; }
 
   size_t bytes() const override {
     size_t bytes = sizeof(*this) + in_arena_.capacity() * sizeof(InArena);
@@ -126,7 +130,28 @@ class CpuPrepared final : public Prepared {
       const size_t step = steps[static_cast<size_t>(i)];
       calls_[step] = prepared(s_.steps[step]);
     });
-    for (const size_t step : steps) scratch_bytes_ = std::max(scratch_bytes_, calls_[step].call->scratch_bytes());
+    for (const size_t step : steps) {
+      scratch_bytes_ = std::max(scratch_bytes_, calls_[step].call->scratch_bytes());
+      list_packed(calls_[step]);
+    }
+  }
+
+  /// Leaves that no run of the layout overwrites.
+  bool stays(int32_t value) const {
+    const auto at = static_cast<size_t>(value);
+    if (layout_->places[at].where != Place::Where::leaf || s_.graph.values[at].is_scalar()) return false;
+    return std::none_of(layout_->outputs.begin(), layout_->outputs.end(),
+                        [&](const Output& output) { return output.donor == value; });
+  }
+
+  void list_packed(PreparedCall& made) {
+    for (size_t i = 0; i < std::min<size_t>(2, made.operands.size()); ++i) {
+      CallOperand& operand = made.operands[i];
+      if (operand.root < 0 || !stays(operand.root) || made.call->form(static_cast<int>(i)).bytes == 0) continue;
+      const auto known = std::find(packed_.begin(), packed_.end(), operand.root);
+      operand.packed = static_cast<int32_t>(known - packed_.begin());
+      if (known == packed_.end()) packed_.push_back(operand.root);
+    }
   }
 
   /// Operand i of the call, and how the call sees it.
@@ -152,6 +177,11 @@ class CpuPrepared final : public Prepared {
     made.operands.reserve(static_cast<size_t>(value.operands));
     for (int i = 0; i < value.operands; ++i) {
       spec.operands.push_back(take_operand(made, static_cast<size_t>(i), value.in[i]));
+    }
+    const bool has_gradient = s_.graph.backward < s_.graph.nodes;  // what that is taken by changes with each step
+    for (int i = 0; i < 2 && i < value.operands && !has_gradient; ++i) {
+      const int32_t root = made.operands[static_cast<size_t>(i)].root;
+      spec.stay |= static_cast<uint32_t>(root >= 0 && stays(root)) << i;
     }
     if (step.bias >= 0) spec.additions.push_back(take_operand(made, bias_operand, step.bias));
     if (step.residual >= 0) spec.additions.push_back(take_operand(made, residual_operand, step.residual));
@@ -212,7 +242,16 @@ class CpuPrepared final : public Prepared {
     return places.data();
   }
 
-  static void run_call(const PreparedCall& prepared, const RunData& run) {
+  /// Of an operand; null where the call makes it by itself.
+  static std::shared_ptr<const Memory> form_of(const Call& call, int i, const CallOperand& operand, const void* values,
+                                               Memory* const* packed) {
+    if (operand.packed < 0 || !packed[operand.packed]) return nullptr;
+    const engines::Form form = call.form(i);
+    return PackedForms::instance().find(*packed[operand.packed], {form.name, operand.offset, form.bytes},
+                                        [&](void* to) { call.make_form(i, values, to); });
+  }
+
+  static void run_call(const PreparedCall& prepared, const RunData& run, Memory* const* packed) {
     CallData data;
     if (prepared.operands.size() <= Node::max_operands) find_operands(prepared, run, data);
     else data.many = find_many(prepared, run);
@@ -220,6 +259,12 @@ class CpuPrepared final : public Prepared {
     data.result = run.memory[static_cast<size_t>(prepared.result)];
     data.scratch = run.scratch;
     Call& call = *prepared.call;
+    std::shared_ptr<const Memory> forms[2];
+    for (int i = 0; packed && i < 2; ++i) {
+      if (static_cast<size_t>(i) >= prepared.operands.size()) break;
+      forms[i] = form_of(call, i, prepared.operands[static_cast<size_t>(i)], data.operands[i], packed);
+      if (forms[i]) data.forms[i] = forms[i]->data;
+    }
     call.begin(data);
     const int64_t chunks = call.chunks();
     if (chunks == 1) call.run(0, data);
@@ -232,8 +277,9 @@ class CpuPrepared final : public Prepared {
   std::vector<FusedKernel> kernels_;  // in the order of their steps
   std::vector<PreparedCall> calls_;   // by step
   std::vector<InArena> in_arena_;
-  size_t scratch_bytes_ = 0;  // of the step that needs most: steps run one after the other
-  size_t scratch_at_ = 0;     // in the arena, after the values
+  std::vector<int32_t> packed_;  // leaves that calls may read in other forms
+  size_t scratch_bytes_ = 0;     // of the step that needs most: steps run one after the other
+  size_t scratch_at_ = 0;        // in the arena, after the values
   size_t arena_bytes_ = 0;
   bool may_run_behind_ = false;
 };

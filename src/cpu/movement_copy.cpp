@@ -9,6 +9,7 @@
 #include "base/row_copy.hpp"
 #include "base/strided_copy.hpp"
 #include "cpu/dispatch.hpp"
+#include "plan/image_order.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -263,6 +264,33 @@ void join(Plan& plan, const CallSpec& spec) {
   else merge_outer(plan);
 }
 
+CallArray in_cwhn(const CallArray& image) {
+  CallArray array = image;
+  const int rank = image.shape.rank();
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < rank; ++i) {
+    const int d = plan::channels_first_dim(rank, i);
+    sizes.push_back(image.shape[d]);
+    array.strides[i] = image.strides[d];
+  }
+  array.shape = Shape(std::span<const int64_t>(sizes));
+  return array;
+}
+
+// The same concat with dims in the order of CWHN, in which its result then is contiguous.
+CallSpec joined_in_cwhn(const CallSpec& given) {
+  CallSpec spec = given;
+  const int rank = given.result.shape.rank();
+  auto joined = given.attributes.as<DimAttributes>();
+  int64_t at = 0;
+  while (plan::channels_first_dim(rank, static_cast<int>(at)) != joined.dim) ++at;
+  joined.dim = at;
+  spec.attributes = Attributes::of(joined);
+  spec.result = in_cwhn(given.result);
+  for (CallArray& operand : spec.operands) operand = in_cwhn(operand);
+  return spec;
+}
+
 Plan make_plan(const CallSpec& spec) {
   Plan plan = result_plan(spec.result.shape);
   if (spec.op->movement == Movement::concat) {
@@ -325,7 +353,8 @@ Plan with_starts(Plan plan) {
 }  // namespace
 
 std::unique_ptr<Call> prepare_movement(const CallSpec& spec) {
-  Plan plan = with_starts(make_plan(spec));
+  const bool in_logical_order = spec.op->movement != Movement::concat || spec.result.contiguous();
+  Plan plan = with_starts(make_plan(in_logical_order ? spec : joined_in_cwhn(spec)));
   if (auto turn = prepare_turn(plan, spec.result.type)) return turn;
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     const DType number_type = spec.operands.size() > 1 ? spec.operands[1].type : spec.result.type;

@@ -7,6 +7,7 @@
 
 #include <rosin/error.hpp>
 
+#include "base/hash.hpp"
 #include "base/workers.hpp"
 #include "engines/amx_kernel.hpp"
 #include "engines/cuts.hpp"
@@ -69,10 +70,26 @@ class AmxMatmul final : public VendorCall {
                       std::min(spec_.m, part_begin(row_pairs_, row_parts_, row + 1) * side)};
   }
 
+  /// All panels of an operand; of B not where it is read as it stands.
+  Form form(int operand) const override {
+    if (spec_.batch > 1 || (operand == 1 && b_lies_well_)) return {};
+    const AmxLines x = operand == 0 ? a_of({}, 0, nullptr) : b_of({}, 0, nullptr);
+    uint64_t name = hash_of_name;
+    for (const int64_t n : {int64_t{x.along}, x.distance, x.lines, x.steps, int64_t{operand}})
+      name = mix(name, static_cast<uint64_t>(n));
+    return {name, static_cast<size_t>(operand == 0 ? a_elements_ : b_elements_) * sizeof(uint16_t)};
+  }
+  void make_form(int operand, const void* from, void* to) const override {
+    AmxLines all = operand == 0 ? a_of({}, 0, nullptr) : b_of({}, 0, nullptr);
+    all.from = static_cast<const uint16_t*>(from);
+    all.to = static_cast<uint16_t*>(to);
+    pack_all(all);
+  }
+
   void begin(const VendorBuffers& buffers) const override {
     uint16_t* const to = static_cast<uint16_t*>(buffers.workspace);
-    if (!b_lies_well_) pack_all(b_of(buffers, 0, to));
-    if (!a_where_used_) pack_all(a_of(buffers, 0, to + b_elements_));
+    if (!b_lies_well_ && !buffers.forms[1]) pack_all(b_of(buffers, 0, to));
+    if (!a_where_used_ && !buffers.forms[0]) pack_all(a_of(buffers, 0, to + b_elements_));
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
@@ -81,18 +98,23 @@ class AmxMatmul final : public VendorCall {
     auto* const own = static_cast<uint16_t*>(scratch);
     uint16_t* const own_b = own + block_ / amx_lines * panel();
     const auto* const shared = static_cast<const uint16_t*>(buffers.workspace);
+    const auto* const panels_of_a = static_cast<const uint16_t*>(buffers.forms[0]);
+    const auto* const panels_of_b = buffers.forms[1] ? static_cast<const uint16_t*>(buffers.forms[1]) : shared;
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       const AmxLines b = b_of(buffers, item, own_b);
       uint16_t* const c = static_cast<uint16_t*>(buffers.result) + item * spec_.c_batch_stride;
-      Operands x{a_of(buffers, item, own), {spec_.batch > 1 ? own_b : shared, amx_steps, amx_block, panel()}, c};
+      Operands x{a_of(buffers, item, own), {spec_.batch > 1 ? own_b : panels_of_b, amx_steps, amx_block, panel()}, c};
       if (b_lies_well_) x.b = {b.from, b.distance, amx_steps, amx_lines * b.distance};
       else if (spec_.batch > 1 && (item == part.first_item || spec_.b_batch_stride != 0)) pack_for_amx(b);
-      if (!a_where_used_) x.panels = shared + b_elements_;
+      if (panels_of_a) x.panels = panels_of_a;
+      else if (!a_where_used_) x.panels = shared + b_elements_;
       multiply(part, x);
     }
   }
 
  private:
+  static constexpr uint64_t hash_of_name = 0x616d78;
+
   static int64_t panels_of(int64_t lines) { return (lines + amx_lines - 1) / amx_lines; }
   /// Whether registers are filled from B as it stands: lines that are not many, so that they do not drive each other
   /// out of the first cache, and whole blocks.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <new>
 
+#include "base/hash.hpp"
 #include "engines/cuts.hpp"
 #include "engines/tile_kernel.hpp"
 
@@ -37,6 +38,18 @@ class Checked final : public VendorCall {
   const char* engine() const noexcept override { return fast_->engine(); }
   size_t bytes() const noexcept override { return fast_->bytes() + exact_->bytes(); }
 
+  /// Behind that of the call: whether all elements of the operand are finite.
+  Form form(int operand) const override {
+    const Form inner = fast_->form(operand);
+    if (inner.bytes == 0 || watched_of(operand) == 0) return inner;
+    return {mix(inner.name, static_cast<uint64_t>(watched_of(operand))), flag_at(inner) + 1};
+  }
+  void make_form(int operand, const void* from, void* to) const override {
+    fast_->make_form(operand, from, to);
+    const int64_t count = watched_of(operand);
+    if (count > 0) static_cast<char*>(to)[flag_at(fast_->form(operand))] = finite(type_, from, 0, count);
+  }
+
   void begin(const VendorBuffers& buffers) const override {
     new (static_cast<char*>(buffers.workspace) + finite_at_) std::atomic<bool>(true);
     if (fast_->has_begin()) fast_->begin(buffers);
@@ -44,8 +57,7 @@ class Checked final : public VendorCall {
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     fast_->run_chunk(chunk, buffers, scratch);
-    if (part_finite(buffers.first, watched_.first, chunk) && part_finite(buffers.second, watched_.second, chunk))
-      return;
+    if (part_finite(0, buffers.first, buffers, chunk) && part_finite(1, buffers.second, buffers, chunk)) return;
     all_finite(buffers).store(false, std::memory_order_relaxed);
   }
 
@@ -65,7 +77,15 @@ class Checked final : public VendorCall {
     return *std::launder(reinterpret_cast<std::atomic<bool>*>(static_cast<char*>(buffers.workspace) + finite_at_));
   }
 
-  bool part_finite(const void* x, int64_t count, int64_t chunk) const {
+  int64_t watched_of(int operand) const { return operand == 0 ? watched_.first : watched_.second; }
+  static size_t flag_at(const Form& inner) {
+    return static_cast<size_t>(round_up(static_cast<int64_t>(inner.bytes), 64));
+  }
+
+  bool part_finite(int operand, const void* x, const VendorBuffers& buffers, int64_t chunk) const {
+    const int64_t count = watched_of(operand);
+    if (const void* form = buffers.forms[operand]; form && count > 0)
+      return static_cast<const char*>(form)[flag_at(fast_->form(operand))] != 0;
     return finite(type_, x, count * chunk / chunks_, count * (chunk + 1) / chunks_);
   }
 

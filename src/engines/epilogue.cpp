@@ -27,6 +27,8 @@ class Finished final : public VendorCall {
   }
 
   const char* engine() const noexcept override { return call_->engine(); }
+  Form form(int operand) const override { return call_->form(operand); }
+  void make_form(int operand, const void* from, void* to) const override { call_->make_form(operand, from, to); }
   void begin(const VendorBuffers& buffers) const override { call_->begin(buffers); }
   std::optional<MatmulPart> part_of(int64_t chunk) const override { return call_->part_of(chunk); }
   bool sure(const VendorBuffers& buffers) const override { return call_->sure(buffers); }

@@ -1,5 +1,6 @@
-// Convolution by oneDNN: images in CWHN (its nhwc), cut along the batch into at most two primitives; weights in the
-// order oneDNN asks for, made from the logical ones once per execution (begin) and turned back for gradients (finish).
+// Convolution by oneDNN: images in CWHN (its nhwc), cut along the batch, or where images are few into rows, with a
+// primitive for each size of a piece; weights in the order oneDNN asks for, made from the logical ones once per
+// execution (begin), or once for all (form), and turned back for gradients (finish).
 // Read after onednn_bridge.hpp.
 #include "engines/onednn.hpp"
 
@@ -7,11 +8,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <optional>
 
+#include "base/hash.hpp"
 #include "base/workers.hpp"
+#include "engines/aligned_bytes.hpp"
+#include "engines/conv_cuts.hpp"
 #include "engines/conv_shape.hpp"
-#include "engines/cuts.hpp"
 #include "engines/onednn_bridge.hpp"
 #include "engines/onednn_weights.hpp"
 
@@ -75,15 +79,15 @@ dnnl_memory_desc_t weights_layout(const ConvSpec& spec, dnnl_data_type_t type, b
   return strided(count, dims, type, strides, what);
 }
 
-/// Descriptors of one convolution over `batch` images.
+/// Descriptors of one convolution.
 struct Layouts {
   dnnl_memory_desc_t x, y, weights;
 };
 
-Layouts layouts_of(const ConvSpec& spec, int64_t batch, const dnnl_memory_desc_t& weights) {
+Layouts layouts_of(const ConvSpec& spec, const dnnl_memory_desc_t& weights) {
   const dnnl_data_type_t type = data_type_of(spec.type, what);
-  return {image_layout(spec.spatial, batch, spec.in_channels, spec.in, type),
-          image_layout(spec.spatial, batch, spec.out_channels, spec.out, type), weights};
+  return {image_layout(spec.spatial, spec.batch, spec.in_channels, spec.in, type),
+          image_layout(spec.spatial, spec.batch, spec.out_channels, spec.out, type), weights};
 }
 
 Description forward_description(const ConvSpec& spec, const Layouts& l) {
@@ -126,57 +130,57 @@ Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) 
 class OnednnConv final : public VendorCall {
  public:
   explicit OnednnConv(const ConvSpec& spec) : spec_(spec), type_(data_type_of(spec.type, what)) {
-    const ConvShape s(spec);
     may_fail_ = true;
-    const int64_t per_image = s.out.count() * s.kernel.count() * s.in_channels * s.out_channels * s.groups;
-    step_ = images_per_chunk(spec.batch, per_image, 30);
-    if (spec.kind == ConvKind::backward_weights) step_ = std::max(step_, (spec.batch + most_sums - 1) / most_sums);
-    chunks_ = (spec.batch + step_ - 1) / step_;
-    // Gradients of weights are summed over chunks, so they are kept in Float32.
-    const dnnl_data_type_t kept = spec.kind == ConvKind::backward_weights ? dnnl_f32 : type_;
-    full_ = make_primitive(std::min(step_, spec.batch), weights_layout(spec, kept, true));
-    packed_ =
-        full_.layout(spec.kind == ConvKind::backward_weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
-    if (spec.batch % step_ != 0) tail_ = make_primitive(spec.batch % step_, packed_);
-    scratch_bytes_ = std::max(full_.scratch_bytes(), tail_ ? tail_.scratch_bytes() : 0);
-    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-      const Primitive& primitive = tail_ && chunk == chunks_ - 1 ? tail_ : full_;
-      sets_.add(primitive, operands(chunk), what);
-    }
+    ConvCuts cuts(spec, most_sums);
+    chunks_ = cuts.chunks();
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk) add_piece(cuts.piece(chunk));
+    for (const Piece& piece : pieces_) sets_.add(made_[piece.made].primitive, operands(piece), what);
     plan_weights();
     sets_.prepare();
   }
 
   const char* engine() const noexcept override { return "onednn"; }
-  size_t bytes() const noexcept override { return (tail_ ? 4 : 3) * primitive_bytes; }  // with that of the reorder
+  size_t bytes() const noexcept override { return (made_.size() + 2) * primitive_bytes; }  // with that of the reorder
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     if (spec_.kind != ConvKind::forward) return std::nullopt;
-    return images_part(spec_, chunk * step_, std::min(spec_.batch, (chunk + 1) * step_));
+    return pieces_[static_cast<size_t>(chunk)].part;
+  }
+
+  /// Weights in the order that oneDNN has chosen.
+  Form form(int operand) const override {
+    if (operand == 0 || spec_.kind == ConvKind::backward_weights) return {};
+    return {form_, packed_bytes_};
+  }
+  void make_form(int, const void* weights, void* to) const override {
+    const AlignedBytes workspace(workspace_bytes_);
+    sets_.begin(workspace.data() + set_at_);
+    pack(weights, workspace.data());
+    sets_.finish(workspace.data() + set_at_);
+    std::memcpy(to, workspace.data(), dnnl_memory_desc_get_size(&packed_));
   }
 
   void begin(const VendorBuffers& buffers) const override {
     char* workspace = static_cast<char*>(buffers.workspace);
     ExecutionSets::Set& set = sets_.begin(workspace + set_at_);
     if (spec_.kind == ConvKind::backward_weights) return;
-    pack(buffers.second, workspace);
+    if (!buffers.forms[1]) pack(buffers.second, workspace);
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-      set[static_cast<size_t>(chunk)].point(weights_operand, workspace);
+      set[static_cast<size_t>(chunk)].point(weights_operand, weights_of(buffers));
     }
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
-    const int64_t first = chunk * step_;
-    const ConvShape s(spec_);
-    const auto x_at = [&](const void* base) { return at(base, first * s.in.count() * spec_.in_channels); };
-    const auto y_at = [&](const void* base) { return at(base, first * s.out.count() * spec_.out_channels); };
+    const Piece& piece = pieces_[static_cast<size_t>(chunk)];
+    const auto x_at = [&](const void* base) { return at(base, piece.x); };
+    const auto y_at = [&](const void* base) { return at(base, piece.y); };
     char* workspace = static_cast<char*>(buffers.workspace);
     Execution& execution = ExecutionSets::of(workspace + set_at_)[static_cast<size_t>(chunk)];
     if (spec_.kind == ConvKind::forward) {
-      const void* data[] = {x_at(buffers.first), workspace, y_at(buffers.result)};
+      const void* data[] = {x_at(buffers.first), weights_of(buffers), y_at(buffers.result)};
       execution.run(data, scratch);
     } else if (spec_.kind == ConvKind::backward_data) {
-      const void* data[] = {y_at(buffers.first), workspace, x_at(buffers.result)};
+      const void* data[] = {y_at(buffers.first), weights_of(buffers), x_at(buffers.result)};
       execution.run(data, scratch);
     } else {
       const size_t partial = static_cast<size_t>(chunk) * packed_bytes_;
@@ -200,6 +204,10 @@ class OnednnConv final : public VendorCall {
     const bool slow_there = spec_.kind == ConvKind::forward && spec_.type != DType::Float32;
     const bool two_passes = spec_.kind != ConvKind::backward_weights && spec_.flipped;
     return order_->is_known() && (worker_threads() > 1 || slow_there || two_passes);
+  }
+
+  static const void* weights_of(const VendorBuffers& buffers) {
+    return buffers.forms[1] ? buffers.forms[1] : buffers.workspace;
   }
 
   void pack(const void* weights, char* workspace) const {
@@ -238,14 +246,40 @@ class OnednnConv final : public VendorCall {
     return static_cast<const char*>(base) + elements * static_cast<int64_t>(size_of(spec_.type));
   }
 
-  Primitive make_primitive(int64_t batch, const dnnl_memory_desc_t& weights) const {
-    const Layouts layouts = layouts_of(spec_, batch, weights);
-    if (spec_.kind == ConvKind::forward) return Primitive(forward_description(spec_, layouts), what);
-    const Description hint = forward_description(spec_, layouts_of(spec_, batch, weights_layout(spec_, type_, true)));
-    if (spec_.kind == ConvKind::backward_data) {
-      return Primitive(backward_data_description(spec_, layouts, hint.get()), what);
+  /// What one chunk computes: elements from which on images are read or written.
+  struct Piece {
+    size_t made;
+    int64_t x, y;
+    MatmulPart part;
+  };
+  /// A primitive for pieces of one size.
+  struct Made {
+    ConvSpec spec;
+    Primitive primitive;
+  };
+
+  void add_piece(const ConvPiece& piece) {
+    const auto as_large = [&](const Made& made) { return is_same_piece(made.spec, piece.spec); };
+    const auto found = std::find_if(made_.begin(), made_.end(), as_large);
+    pieces_.push_back({static_cast<size_t>(found - made_.begin()), piece.x, piece.y, piece.part});
+    if (found != made_.end()) return;
+    const bool gradient = spec_.kind == ConvKind::backward_weights;
+    // Gradients of weights are summed over chunks, so they are kept in Float32.
+    const dnnl_memory_desc_t weights =
+        made_.empty() ? weights_layout(spec_, gradient ? dnnl_f32 : type_, true) : packed_;
+    const Primitive& made = made_.emplace_back(piece.spec, make_primitive(piece.spec, weights)).primitive;
+    packed_ = made.layout(gradient ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+    scratch_bytes_ = std::max(scratch_bytes_, made.scratch_bytes());
+  }
+
+  Primitive make_primitive(const ConvSpec& spec, const dnnl_memory_desc_t& weights) const {
+    const Layouts layouts = layouts_of(spec, weights);
+    if (spec.kind == ConvKind::forward) return Primitive(forward_description(spec, layouts), what);
+    const Description hint = forward_description(spec, layouts_of(spec, weights_layout(spec, type_, true)));
+    if (spec.kind == ConvKind::backward_data) {
+      return Primitive(backward_data_description(spec, layouts, hint.get()), what);
     }
-    return Primitive(backward_weights_description(spec_, layouts, hint.get()), what);
+    return Primitive(backward_weights_description(spec, layouts, hint.get()), what);
   }
 
   /// The workspace: packed weights (or one partial gradient per chunk), logical weights turned round, reorder's
@@ -263,12 +297,30 @@ class OnednnConv final : public VendorCall {
     turn_scratch_at_ = turned_at_ + (spec_.flipped ? round_up_bytes(dnnl_memory_desc_get_size(&logical)) : 0);
     set_at_ = turn_scratch_at_ + round_up_bytes(turn_.scratch_bytes());
     workspace_bytes_ = set_at_ + ExecutionSets::bytes;
+    for (const dnnl_memory_desc_t& layout : {packed_, logical}) form_ = mix_in(form_, layout);
+    form_ = mix(form_, spec_.flipped);
+  }
+
+  static uint64_t mix_in(uint64_t hash, const dnnl_memory_desc_t& layout) {
+    const auto number = [&](int64_t n) { hash = mix(hash, static_cast<uint64_t>(n)); };
+    const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
+    for (const int64_t n : {int64_t{layout.data_type}, int64_t{layout.ndims}, int64_t{blocks.inner_nblks}}) number(n);
+    for (int d = 0; d < layout.ndims; ++d) {
+      number(layout.padded_dims[d]);
+      number(layout.dims[d]);
+      number(blocks.strides[d]);
+    }
+    for (int i = 0; i < blocks.inner_nblks; ++i) {
+      number(blocks.inner_blks[i]);
+      number(blocks.inner_idxs[i]);
+    }
+    return hash;
   }
 
   static size_t round_up_bytes(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-  std::vector<Operand> operands(int64_t chunk) const {
-    const Primitive& primitive = tail_ && chunk == chunks_ - 1 ? tail_ : full_;
+  std::vector<Operand> operands(const Piece& piece) const {
+    const Primitive& primitive = made_[piece.made].primitive;
     if (spec_.kind == ConvKind::backward_data) {
       return {{DNNL_ARG_DIFF_DST, primitive.layout(dnnl_query_diff_dst_md)},
               {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
@@ -302,9 +354,10 @@ class OnednnConv final : public VendorCall {
 
   ConvSpec spec_;
   dnnl_data_type_t type_;
-  int64_t step_ = 1;
-  Primitive full_, tail_;
+  std::vector<Piece> pieces_;  // by chunk
+  std::deque<Made> made_;      // stay where they are
   dnnl_memory_desc_t packed_;
+  uint64_t form_ = 0;  // of the packed weights
   size_t packed_bytes_ = 0, turned_at_ = 0, turn_scratch_at_ = 0, set_at_ = 0;
   std::optional<WeightsOrder> order_;
   Primitive turn_;              // where that is not known, or does not pay

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/hash.hpp"
 #include "base/instruction_set.hpp"
 #include "base/turn.hpp"
 #include "base/workers.hpp"
@@ -118,10 +119,22 @@ template <class T> class PackedMatmul final : public VendorCall {
                       std::min(spec_.m, p.last_row * height_)};
   }
 
+  /// All panels of an operand; of B not where it is read as it stands.
+  Form form(int operand) const override {
+    if (operand == 0 ? spec_.batch > 1 : reads_b_) return {};
+    const Operand x = operand == 0 ? a_of(nullptr) : b_of(nullptr);
+    uint64_t name = hash_of_name;
+    for (const int64_t n : {int64_t{sizeof(T)}, int64_t{x.along}, x.distance, x.lines, spec_.k, x.wide, x.unit})
+      name = mix(name, static_cast<uint64_t>(n));
+    return {name, static_cast<size_t>(panels_of(operand) * x.wide * spec_.k) * sizeof(T)};
+  }
+  void make_form(int operand, const void* from, void* to) const override {
+    pack_all(operand == 0 ? a_of(from) : b_of(from), panels_of(operand), static_cast<T*>(to));
+  }
+
   void begin(const VendorBuffers& buffers) const override {
-    T* const workspace = static_cast<T*>(buffers.workspace);
-    if (keeps_a_) pack_all(a_of(buffers, 0), row_panels_, workspace);
-    else pack_all(b_of(buffers), column_panels_, workspace);
+    const int kept = keeps_a_ ? 0 : 1;
+    if (!buffers.forms[kept]) make_form(kept, kept == 0 ? buffers.first : buffers.second, buffers.workspace);
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
@@ -134,6 +147,10 @@ template <class T> class PackedMatmul final : public VendorCall {
 
  private:
   static constexpr int64_t least_columns = 8, least_rows = 2;  // panels of a chunk
+
+  static constexpr uint64_t hash_of_name = 0x70616e656c73;
+
+  int64_t panels_of(int operand) const { return operand == 0 ? row_panels_ : column_panels_; }
 
   struct Panels {
     int64_t first_item, last_item, first_row, last_row, first_column, last_column;
@@ -158,14 +175,21 @@ template <class T> class PackedMatmul final : public VendorCall {
             part_begin(column_panels_, column_parts_, column), part_begin(column_panels_, column_parts_, column + 1)};
   }
 
-  /// Panels of both operands for some steps, behind each other: `a` is panel `row` of A, `b` panel `column` of B.
+  /// Panels of an operand, behind each other: of all steps, or only of those of a block.
+  struct Kept {
+    const T* from;
+    int64_t first;  // panel
+    int64_t steps;
+  };
+  /// Some steps, and panels of both operands for them.
   struct Block {
     int64_t item, first_step, steps;
-    const T* a;
-    int64_t row, a_distance;
-    const T* b;
-    int64_t column, b_distance;
+    Kept a, b;
   };
+  /// All panels of operand i: those that were made before, or the ones in the workspace.
+  Kept all_of(int i, const VendorBuffers& buffers) const {
+    return {static_cast<const T*>(buffers.forms[i] ? buffers.forms[i] : buffers.workspace), 0, spec_.k};
+  }
 
   /// A was copied; some columns of B are for some steps, or only the last ones where too few for a panel.
   void run_columns(const Panels& p, const VendorBuffers& buffers, T* scratch) const {
@@ -174,9 +198,10 @@ template <class T> class PackedMatmul final : public VendorCall {
       const int64_t copied = reads_b_ ? std::clamp(spec_.n / width_, column, last) : column;
       for (int64_t first = 0; first < spec_.k; first += step_block) {
         const int64_t steps = std::min(step_block, spec_.k - first);
-        pack(b_of(buffers), {copied, last, first, first + steps}, {scratch, copied, first, steps});
-        const T* const a = static_cast<const T*>(buffers.workspace);
-        const Block block{0, first, steps, a, 0, height_ * spec_.k, scratch, copied, width_ * steps};
+        if (!buffers.forms[1])
+          pack(b_of(buffers.second), {copied, last, first, first + steps}, {scratch, copied, first, steps});
+        const Kept b = buffers.forms[1] ? all_of(1, buffers) : Kept{scratch, copied, steps};
+        const Block block{0, first, steps, all_of(0, buffers), b};
         for (int64_t row = p.first_row; row < p.last_row; row += row_block_)
           run_block(block, row, std::min(p.last_row, row + row_block_), column, last, buffers);
       }
@@ -189,9 +214,10 @@ template <class T> class PackedMatmul final : public VendorCall {
       const int64_t steps = std::min(step_block, spec_.k - first);
       for (int64_t row = p.first_row; row < p.last_row; row += row_block_) {
         const int64_t last = std::min(p.last_row, row + row_block_);
-        pack(a_of(buffers, item), {row, last, first, first + steps}, {scratch, row, first, steps});
-        const T* const b = static_cast<const T*>(buffers.workspace);
-        const Block block{item, first, steps, scratch, row, height_ * steps, b, 0, width_ * spec_.k};
+        const T* const from = static_cast<const T*>(buffers.first) + item * spec_.a_batch_stride;
+        if (!buffers.forms[0]) pack(a_of(from), {row, last, first, first + steps}, {scratch, row, first, steps});
+        const Kept a = buffers.forms[0] ? all_of(0, buffers) : Kept{scratch, row, steps};
+        const Block block{item, first, steps, a, all_of(1, buffers)};
         run_block(block, row, last, p.first_column, p.last_column, buffers);
       }
     }
@@ -220,7 +246,7 @@ template <class T> class PackedMatmul final : public VendorCall {
       tile.b = static_cast<const T*>(buffers.second) + column * width_ * spec_.ldb + block.first_step;
       tile.b_column = spec_.ldb;
     } else {
-      tile.b = block.b + (column - block.column) * block.b_distance + (keeps_a_ ? 0 : block.first_step * width_);
+      tile.b = panel_of(block.b, column, width_, width_, block);
     }
     tile.c_column = spec_.ldc;
     tile.accumulate = block.first_step > 0 || spec_.accumulate;
@@ -232,10 +258,15 @@ template <class T> class PackedMatmul final : public VendorCall {
                   const VendorBuffers& buffers) const {
     const bool last = block.first_step + block.steps == spec_.k;
     tile.rows = std::min(height_, spec_.m - row * height_);
-    tile.a = block.a + (row - block.row) * block.a_distance;
-    if (keeps_a_) tile.a += block.first_step * round_up(tile.rows, kernels_.lanes<T>());
+    tile.a = panel_of(block.a, row, height_, round_up(tile.rows, kernels_.lanes<T>()), block);
     tile.c = column_of(block, row, column, buffers);
     tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row * height_ : nullptr;
+  }
+
+  /// A panel from the block's first step on; `filled` of its `wide` lines are there.
+  const T* panel_of(const Kept& x, int64_t panel, int64_t wide, int64_t filled, const Block& block) const {
+    const int64_t step = x.steps == block.steps ? 0 : block.first_step;
+    return x.from + (panel - x.first) * wide * x.steps + step * filled;
   }
 
   T* column_of(const Block& block, int64_t row, int64_t column, const VendorBuffers& buffers) const {
@@ -253,12 +284,11 @@ template <class T> class PackedMatmul final : public VendorCall {
       return along ? from + line * distance + step : from + line + step * distance;
     }
   };
-  Operand a_of(const VendorBuffers& buffers, int64_t item) const {
-    const T* const from = static_cast<const T*>(buffers.first) + item * spec_.a_batch_stride;
-    return {from, spec_.a_transposed, spec_.lda, spec_.m, height_, kernels_.lanes<T>()};
+  Operand a_of(const void* from) const {
+    return {static_cast<const T*>(from), spec_.a_transposed, spec_.lda, spec_.m, height_, kernels_.lanes<T>()};
   }
-  Operand b_of(const VendorBuffers& buffers) const {
-    return {static_cast<const T*>(buffers.second), !spec_.b_transposed, spec_.ldb, spec_.n, width_, width_};
+  Operand b_of(const void* from) const {
+    return {static_cast<const T*>(from), !spec_.b_transposed, spec_.ldb, spec_.n, width_, width_};
   }
 
   struct Range {

@@ -130,6 +130,8 @@ class Exchanged final : public VendorCall {
   size_t bytes() const noexcept override { return product_->bytes(); }
   std::optional<MatmulPart> part_of(int64_t chunk) const override { return product_->part_of(chunk); }
   bool sure(const VendorBuffers& buffers) const override { return product_->sure(exchanged(buffers)); }
+  Form form(int operand) const override { return product_->form(1 - operand); }
+  void make_form(int operand, const void* from, void* to) const override { product_->make_form(1 - operand, from, to); }
   void begin(const VendorBuffers& buffers) const override { product_->begin(exchanged(buffers)); }
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     product_->run_chunk(chunk, exchanged(buffers), scratch);
@@ -139,6 +141,7 @@ class Exchanged final : public VendorCall {
  private:
   static VendorBuffers exchanged(VendorBuffers buffers) {
     std::swap(buffers.first, buffers.second);
+    std::swap(buffers.forms[0], buffers.forms[1]);
     return buffers;
   }
 

@@ -58,6 +58,7 @@ struct ConvSpec {
   int64_t dilation[3] = {1, 1, 1};  // 1: dense
   bool flipped = false;
   bool logical = false;                 // images stand in logical order
+  bool weights_stay = false;            // most runs have the same: who runs the call keeps forms of them
   Epilogue epilogue;                    // of y, or of dx as the result of a transposed one: bias has its channels
   ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
 };
@@ -95,6 +96,14 @@ struct VendorBuffers {
   void* result = nullptr;
   void* workspace = nullptr;
   const void* residual = nullptr;
+  const void* forms[2] = {};  // of the first and the second operand, where they were made before (VendorCall::form)
+};
+
+/// Another form of an operand, in which a call reads it, made of the operand's values alone: who runs a call several
+/// times with the same ones may keep it. Forms of the same name have the same bytes, whichever call makes them.
+struct Form {
+  uint64_t name = 0;
+  size_t bytes = 0;  // 0: there is none
 };
 
 /// Ranges of a result: of its items, columns and rows. Images are one matrix: (channels, all pixels of the batch), or
@@ -123,6 +132,11 @@ class VendorCall {
   bool may_fail() const noexcept { return may_fail_; }
   /// What of the result has its final value when the chunk has run; nothing where that takes finish().
   virtual std::optional<MatmulPart> part_of(int64_t) const { return std::nullopt; }
+
+  /// What each run makes of the first operand (0) or the second (1), unless it is given one.
+  virtual Form form(int) const { return {}; }
+  /// Makes it, on all threads; `to` is aligned to 64 bytes.
+  virtual void make_form(int, const void* /*operand*/, void* /*to*/) const {}
 
   virtual void begin(const VendorBuffers&) const {}
   /// `scratch` has scratch_bytes_per_chunk() bytes that no other running chunk uses.

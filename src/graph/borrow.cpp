@@ -9,6 +9,7 @@
 #include "graph/device_facts.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/packed_forms.hpp"
 
 namespace rosin {
 namespace {
@@ -23,6 +24,7 @@ size_t alignment_of(DType type) { return size_of(part_type(type)); }
 
 void release_lent(Memory* self) noexcept {
   auto* lent = static_cast<LentMemory*>(self);
+  PackedForms::forget(*lent);
   while (!is_over(lent->used_by)) std::this_thread::yield();  // a run behind its thread still reads
   delete lent;
 }

@@ -89,8 +89,14 @@ class Context {
   bool in_gradient() const noexcept { return gradient_depth.load(std::memory_order_relaxed) > 0; }
   /// Nodes with a lower sequence number were recorded before the outermost gradient call.
   std::atomic<uint64_t> gradient_start{0};
-  /// What has a higher sequence number was recorded since the last walk back began.
-  uint64_t backward_start = 0;
+  /// What has a higher sequence number was recorded since a walk back began.
+  static constexpr uint64_t no_walk = UINT64_MAX;
+  uint64_t backward_start = no_walk;
+  /// All that was pending is evaluated.
+  void evaluated_all() noexcept {
+    evaluated = sequence();
+    if (!in_gradient()) backward_start = no_walk;
+  }
   /// Begins the outermost gradient call.
   void start_gradient();
   /// Another thread has recorded `node` from an operand of this context.

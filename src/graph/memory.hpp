@@ -15,6 +15,9 @@ struct Memory;
 /// What became of a piece of work that changes memory: not known yet, done, or given up, which left the memory alone.
 enum class Fate { unknown, done, given_up };
 
+/// Whether runs have read a memory since it was written, and whether other forms of it are kept (packed_forms.hpp).
+enum class Reading : uint8_t { none, once, packed };
+
 /// One table for each kind of memory; who makes the memory owns the table.
 struct MemoryOperations {
   /// Frees memory and struct.
@@ -37,6 +40,7 @@ struct Memory {
   const MemoryOperations* operations = nullptr;
   std::atomic<Ticket> used_by;     // the last work of another thread that uses it; devices keep one a stream
   std::atomic<Ticket> written_by;  // the last work of another thread, or of a device, that writes it
+  std::atomic<Reading> reading{Reading::none};
 };
 
 /// Waits while work of another thread writes the memory.

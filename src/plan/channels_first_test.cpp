@@ -60,6 +60,46 @@ TEST(ChannelsFirst, ANetworkOfConvolutionsAndPoolsIsTheSame) {
   });
 }
 
+/// Along any dim; of images that all stand in CWHN, or of which one is a leaf; with what reads them in either order.
+TEST(ChannelsFirst, ImagesThatArePutTogetherAreTheSame) {
+  Rng rng(14);
+  const Array x = drawn(rng, {9, 8, 3, 2}), w = drawn(rng, {3, 3, 3, 5}), u = drawn(rng, {3, 3, 3, 5});
+  const Array leaf = drawn(rng, {9, 8, 5, 2});
+  for (int dim = 0; dim < 4; ++dim) {
+    for (const bool has_leaf : {false, true}) {
+      const int64_t channels = dim == 2 ? 10 : 5;
+      const Array v = drawn(rng, {3, 3, channels, 4});
+      const auto joined = [&](const Array& of, auto step) {
+        const Array first = step(relu(step(crosscor(of, w, {.pad = 1}))));
+        const Array second = has_leaf ? leaf : step(crosscor(of, u, {.pad = 1}));
+        return step(concat({first, second}, dim));
+      };
+      expect_same_values([&](auto step) { return step(crosscor(joined(x, step), v, {.pad = 1})); });
+      expect_same_values([&](auto step) { return step(joined(x, step) * 2); });
+      expect_same_values([&](auto step) { return step(sum(step(maxpool(joined(x, step), 2)), 0)); });
+      expect_same_values([&](auto step) {
+        const auto loss = [&](const Array& of) { return sum(square(crosscor(joined(of, step), v, {.pad = 1}))); };
+        return gradient(loss, x);
+      });
+    }
+  }
+}
+
+TEST(ChannelsFirst, ImagesThatArePutTogetherForAConvolutionAreNotTurned) {
+  Rng rng(15);
+  const Array x = drawn(rng, {20, 20, 8, 2}), w = drawn(rng, {3, 3, 8, 16}), v = drawn(rng, {3, 3, 32, 16});
+  const auto made = [&] {
+    const Array first = relu(crosscor(x, w, {.pad = 1})), second = relu(crosscor(x * 2, w, {.pad = 1}));
+    return crosscor(concat({first, second}, 2), v, {.pad = 1});
+  };
+  eval(made());
+  const Stats before = stats();
+  eval(made());
+  // Kernels: x * 2, that and x into CWHN, the result back; calls: three convolutions and the concat.
+  EXPECT_LE(stats().kernels - before.kernels, 4);
+  EXPECT_EQ(stats().calls - before.calls, 4);
+}
+
 TEST(ChannelsFirst, ReductionsOverAnyDimsAreTheSame) {
   Rng rng(2);
   const Array x = drawn(rng, {6, 5, 2, 3}), w = drawn(rng, {2, 2, 2, 4});

@@ -71,6 +71,7 @@ struct RunMemory {
   std::span<const NodeSite> sites = {};  // of nodes that were recorded in a layer, for errors
   bool defers = false;  // who asks for the run does not wait for its checks: what they find is thrown later
   StepListener* listener = nullptr;
+  Memory* const* packed = nullptr;  // of Prepared::packed(): of what other forms may be kept, else null
 };
 
 /// A layout that is ready to run, any number of times and by any number of threads at once.
@@ -85,6 +86,8 @@ class Prepared {
   virtual size_t bytes() const = 0;
   /// Whether a run takes one thread of the CPU only, and cannot fail: it may go on behind the thread that asks for it.
   virtual bool may_run_behind() const { return false; }
+  /// Leaves that calls may read in other forms, by value; a run is told their memory.
+  virtual std::span<const int32_t> packed() const { return {}; }
 };
 
 /// Which block a plan was given for one of its outputs, or for its arena, when it ran last. A plan that finds all of

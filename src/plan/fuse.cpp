@@ -280,7 +280,9 @@ void Fuser::add_call(int32_t node) {
   const Order usual = info(v(node).op->kind).strided ? Order::strided : Order::contiguous;
   const bool logical = call && stays_logical(node, *call);
   const bool sums = v(node).op->kind == Kind::gather && keeps_order(node) && meets_channels_first(node);
+  const bool joins = joins_channels_first(node);
   const auto order = [&](int i) {
+    if (joins) return Order::channels_first;
     if (sums && (i == 0 || i == v(node).operands)) return Order::channels_first;
     const Order wished = call ? target_.order(*call, static_cast<size_t>(i)) : usual;
     return logical && wished == Order::channels_first ? Order::contiguous : wished;
@@ -300,6 +302,12 @@ void Fuser::add_call(int32_t node) {
   const int results = v(node).op->results;
   if (results == 1) s_.homes[static_cast<size_t>(node)] = Home::own;
   else units[unit].results.assign(static_cast<size_t>(results), -1);
+}
+
+/// Whether images of which one stands in CWHN are put together in that order. (Texts index concats in logical order.)
+bool Fuser::joins_channels_first(int32_t node) const {
+  return v(node).op->movement == Movement::concat && target_.form() != Target::Form::text && orders_differ(node) &&
+         !is_flattened(node) && meets_channels_first_partly(node);
 }
 
 /// One of several results stands where its call writes it. (Who recorded it twice looks at the first.)
@@ -442,6 +450,12 @@ bool Fuser::meets_channels_first(int32_t node) const {
     if (v(operand).channels_first && v(operand).wide == v(node).wide && v(operand).rank == v(node).rank) return true;
   }
   return false;
+}
+
+/// The same of an operand that may be shorter, as those of a concat are.
+bool Fuser::meets_channels_first_partly(int32_t node) const {
+  return std::any_of(v(node).in.begin(), v(node).in.begin() + v(node).operands,
+                     [&](int32_t operand) { return operand >= 0 && v(plain(operand)).channels_first; });
 }
 
 void Fuser::join_elementwise(int32_t node) {

@@ -69,6 +69,8 @@ class Fuser {
   int32_t append(Value value, Home home, int32_t base);
   int32_t call_operand(int32_t node, int i, Order order);
   bool meets_channels_first(int32_t node) const;
+  bool meets_channels_first_partly(int32_t node) const;
+  bool joins_channels_first(int32_t node) const;
   bool may_be_logical(int32_t node, const CallDescription& call) const;
   bool stays_logical(int32_t node, const CallDescription& call);
   bool keeps_order(int32_t node) const;

@@ -49,6 +49,7 @@ bool Fuser::stays_logical(int32_t node, const CallDescription& call) {
 bool Fuser::keeps_order(int32_t node) const {
   const Kind kind = v(node).op->kind;
   if (kind == Kind::elementwise || kind == Kind::argument || kind == Kind::window) return true;
+  if (v(node).op->movement == Movement::concat) return true;
   return sums_weighed(*v(node).op) && is_spatial(v(node).attributes.as<WeighedAttributes>(), v(node).rank);
 }
 

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/environment.hpp"
+#include "graph/packed_forms.hpp"
 #include "platform/processor.hpp"
 #include "run/idle_arenas.hpp"
 #include "run/memory_text.hpp"
@@ -26,7 +27,7 @@ constexpr uint32_t steps_of_a_while = 8;
 std::atomic<uint32_t> steps{0};
 
 struct PooledBuffer : Memory {
-  int size_class = 0;
+  uint8_t size_class = 0;
   bool is_arena = false;
   PooledBuffer* next = nullptr;
 };
@@ -135,6 +136,7 @@ class Pool {
 
   /// Where there is room only without what is free.
   PooledBuffer* make_after_trim(size_t bytes) {
+    PackedForms::instance().trim();
     trim();
     if (PooledBuffer* made = make(size_class_of(bytes))) return made;
     throw_no_memory("allocate", static_cast<int64_t>(std::min(bytes, most_bytes)));
@@ -169,12 +171,13 @@ class Pool {
     auto* buffer = new (block) PooledBuffer;
     buffer->data = static_cast<unsigned char*>(block) + header_bytes;
     buffer->bytes = size;
-    buffer->size_class = size_class;
+    buffer->size_class = static_cast<uint8_t>(size_class);
     buffer->operations = &operations;
     return buffer;
   }
 
   void put(PooledBuffer* buffer) noexcept {
+    PackedForms::forget(*buffer);
     const int64_t bytes = static_cast<int64_t>(buffer->bytes);
     PooledBuffer* surplus = nullptr;
     {
@@ -311,6 +314,9 @@ BufferUsage buffer_usage() { return Pool::instance().usage(); }
 void set_buffer_limit(int64_t bytes) { Pool::instance().set_limit(bytes); }
 void set_arena_limit_of_cpu(int64_t bytes) { Pool::instance().set_arena_limit(bytes); }
 void count_step() noexcept { steps.store(steps.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-void trim_buffers() { Pool::instance().trim(); }
+void trim_buffers() {
+  PackedForms::instance().trim();
+  Pool::instance().trim();
+}
 
 }  // namespace rosin

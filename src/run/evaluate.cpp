@@ -24,6 +24,7 @@
 #include "run/leaf_heirs.hpp"
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
+#include "run/packed_leaves.hpp"
 #include "run/passing.hpp"
 #include "run/plan_cache.hpp"
 #include "run/run_timer.hpp"
@@ -110,6 +111,7 @@ class Evaluation {
   bool has_numbers_ = false;               // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
   LeafHeirs heirs_;
+  PackedLeaves packed_;
   Key structure_key_, sizes_key_;
   std::vector<uint64_t> attributes_;   // words of the structure key that follow those of the nodes
   std::vector<plan::NodeSite> sites_;  // of nodes that check values, where a layer has recorded them
@@ -211,15 +213,6 @@ bool Evaluation::collect(const Wanted& wanted) {
   if (wanted.last_use && foreign.empty() && !elsewhere_ && !wanted.context.in_gradient())
     passes_ = leave_out_passing({order_, wanted.target, wanted.context.evaluated}, held_);
   return foreign.empty();
-}
-
-constexpr int donatable_bit = 25, guarded_bit = 27;
-
-/// What a kernel must know of a leaf.
-uint64_t leaf_word(const Node& node) {
-  return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{node.wide} << 16 |
-         uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26 |
-         uint64_t{node.guards.load(std::memory_order_relaxed) != 0} << guarded_bit;
 }
 
 /// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
@@ -434,6 +427,7 @@ size_t Evaluation::allocate_outputs(Plan& plan) {
       continue;
     }
     Memory* donated = leaves_.leaves()[static_cast<size_t>(output.donor) - order_.size()].node->buffer;
+    PackedForms::forget(*donated);
     retain(donated);
     outputs_.push_back({donated, false});
   }
@@ -512,6 +506,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     if (timer || !post(plan, prepared, arena.get())) {
       plan::StepListener* listener = early ? early->begin(*plan->layout, order_, run_.memory.data()) : nullptr;
       if (timer) listener = timer->begin(listener);
+      packed_.find(prepared, leaves_, order_.size());
       prepared.run({.values = run_.memory.data(),
                     .scalars = run_.scalars.data(),
                     .arena = arena.get(),
@@ -520,7 +515,8 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
                     .overwrites = overwrites_,
                     .sites = sites_,
                     .defers = defers_,
-                    .listener = listener});
+                    .listener = listener,
+                    .packed = packed_.memory()});
       if (timer) timer->finish();
     }
   } catch (...) {
@@ -580,7 +576,7 @@ bool Evaluation::run(const Wanted& wanted, Context& here) try {
   if (found->device) look_at_checks(*found);
   execute(found);
   commit(*found->layout, context, here);
-  if (wanted.alone.empty()) context.evaluated = context.sequence();
+  if (wanted.alone.empty()) context.evaluated_all();
   return !elsewhere_;
 } catch (const std::bad_alloc&) {
   throw_no_memory("eval", unknown_bytes);

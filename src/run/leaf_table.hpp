@@ -6,8 +6,18 @@
 #include <vector>
 
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 
 namespace rosin {
+
+inline constexpr int donatable_bit = 25, guarded_bit = 27;
+
+/// What a kernel must know of a leaf.
+inline uint64_t leaf_word(const Node& node) {
+  return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{node.wide} << 16 |
+         uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26 |
+         uint64_t{node.guards.load(std::memory_order_relaxed) != 0} << guarded_bit;
+}
 
 /// Leaves of one graph, numbered in order of first use. Those of the context are marked with its stamp and carry their
 /// number; those of others, whose marks are not ours, are found by address.

@@ -6,6 +6,7 @@
 
 #include "base/hash.hpp"
 #include "base/workers.hpp"
+#include "graph/packed_forms.hpp"
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
 #include "run/device_executor.hpp"
@@ -193,6 +194,7 @@ Stats stats() {
   now.to_devices = copied.to_devices - bytes_in_at_reset.load(std::memory_order_relaxed);
   now.from_devices = copied.from_devices - bytes_out_at_reset.load(std::memory_order_relaxed);
   now.live_bytes = usage.live - usage.borrowed;
+  now.packed_bytes = PackedForms::instance().bytes();
   now.pooled_bytes = usage.pooled;
   return now;
 }
@@ -215,6 +217,7 @@ void reset_stats() {
   bytes_out_at_reset.store(copied.from_devices, std::memory_order_relaxed);
 }
 
+void set_packed_limit(int64_t bytes) { PackedForms::instance().set_limit(bytes); }
 void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes); }
 void set_plan_cache(bool on) { PlanCache::instance().set_enabled(on); }
 
