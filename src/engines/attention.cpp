@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engines/attention_head.hpp"
+#include "engines/cuts.hpp"
 
 namespace rosin::engines {
 
@@ -45,13 +46,15 @@ template <class T> const AttentionKernels<T>& attention_kernels() {
   else return tile_kernels().attention;
 }
 
-/// One block of queries.
+/// One block of queries, and the keys and values of its head where they are copied.
 template <class T> struct ForwardMemory {
-  T *queries, *logits, *kept, *y, *highest, *sums, *factors;
+  T *keys, *values, *queries, *logits, *kept, *y, *highest, *sums, *factors;
   float* numbers;
 
-  ForwardMemory(const AttentionSpec& spec, Scratch& scratch)
-      : queries(scratch.matrix<T>(spec.features)), logits(scratch.matrix<T>(block_keys)),
+  ForwardMemory(const AttentionSpec& spec, bool copies, Scratch& scratch)
+      : keys(copies ? scratch.numbers<T>(spec.keys * spec.features) : nullptr),
+        values(copies ? scratch.numbers<T>(spec.keys * spec.value_features) : nullptr),
+        queries(scratch.matrix<T>(spec.features)), logits(scratch.matrix<T>(block_keys)),
         kept(spec.kept < 1 ? scratch.matrix<T>(block_keys) : nullptr), y(scratch.matrix<T>(spec.value_features)),
         highest(scratch.matrix<T>(1)), sums(scratch.matrix<T>(1)), factors(scratch.matrix<T>(1)),
         numbers(spec.kept < 1 ? scratch.numbers<float>(block_keys) : nullptr) {}
@@ -82,7 +85,7 @@ void add_part(const AttentionSpec& spec, const Head<T>& head, const Part& part, 
   multiply<T>({.a = weights,
                .a_inner = block_queries,
                .b = head.value(part.first_key),
-               .b_inner = spec.v.place,
+               .b_inner = head.value_step(),
                .b_column = 1,
                .c = m.y + part.row,
                .c_column = block_queries,
@@ -99,7 +102,7 @@ void add_part_of_few(const AttentionSpec& spec, const Head<T>& head, const Part&
     scale_lines(m.factors, part.queries, spec.value_features, m.y);
   }
   multiply<T>({.a = head.value(part.first_key),
-               .a_inner = spec.v.place,
+               .a_inner = head.value_step(),
                .b = m.logits,
                .b_inner = block_queries,
                .b_column = 1,
@@ -133,9 +136,8 @@ void attend_many(const AttentionSpec& spec, const Head<T>& head, int64_t first, 
 }
 
 template <class T>
-void attend(const AttentionSpec& spec, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
-            const Place& place, int64_t first, const ForwardMemory<T>& m) {
-  const Head<T> head(spec, in, place);
+void attend(const AttentionSpec& spec, const Head<T>& head, const AttentionResults<T>& out, const Place& place,
+            int64_t first, const ForwardMemory<T>& m) {
   const int64_t queries = std::min(block_queries, spec.queries - first);
   std::fill_n(m.y, spec.value_features * block_queries, T{0});
   std::fill_n(m.sums, block_queries, T{0});
@@ -149,12 +151,19 @@ void attend(const AttentionSpec& spec, const AttentionBuffers<T>& in, const Atte
   for (int64_t row = 0; row < queries; ++row) state[row] = m.highest[row] + std::log(m.sums[row]);
 }
 
+/// Keys of one head of several are far apart: copied, they are read from the second cache by each block of queries.
+bool copies_keys(const AttentionSpec& spec, int64_t blocks) {
+  return blocks > 1 && (spec.k.place > spec.features || spec.v.place > spec.value_features);
+}
+
 template <class T> struct GradientMemory {
-  T *queries, *slopes, *logits, *logit_slopes, *kept, *state, *dots;
+  T *keys, *values, *queries, *slopes, *logits, *logit_slopes, *kept, *state, *dots;
   float* numbers;
 
-  GradientMemory(const AttentionSpec& spec, Scratch& scratch)
-      : queries(scratch.matrix<T>(spec.features)), slopes(scratch.matrix<T>(spec.value_features)),
+  GradientMemory(const AttentionSpec& spec, bool copies, Scratch& scratch)
+      : keys(copies ? scratch.numbers<T>(spec.keys * spec.features) : nullptr),
+        values(copies ? scratch.numbers<T>(spec.keys * spec.value_features) : nullptr),
+        queries(scratch.matrix<T>(spec.features)), slopes(scratch.matrix<T>(spec.value_features)),
         logits(scratch.matrix<T>(block_keys)), logit_slopes(scratch.matrix<T>(block_keys)),
         kept(spec.kept < 1 ? scratch.matrix<T>(block_keys) : nullptr), state(scratch.matrix<T>(1)),
         dots(scratch.matrix<T>(1)), numbers(spec.kept < 1 ? scratch.numbers<float>(block_keys) : nullptr) {}
@@ -174,6 +183,7 @@ template <class T> class HeadGradient {
     dq_ = out.dq + place.head * spec.features + place.item * spec.queries * q_step_;
     dk_ = out.dk + kv_head * spec.features + place.item * spec.keys * k_step_;
     dv_ = out.dv + kv_head * spec.value_features + place.item * spec.keys * v_step_;
+    if (m_.keys) head_.gather_keys(m_.keys, m_.values);
   }
 
   void run_block(int64_t first) const {
@@ -216,7 +226,7 @@ template <class T> class HeadGradient {
                  .a_inner = block_queries,
                  .b = head_.value(part.first_key),
                  .b_inner = 1,
-                 .b_column = spec_.v.place,
+                 .b_column = head_.value_step(),
                  .c = slopes,
                  .c_column = block_queries,
                  .rows = part.rows(),
@@ -236,7 +246,7 @@ template <class T> class HeadGradient {
                     spec_.value_features));
     multiply(by_key(part, head_.query(part.first_query), spec_.q.place, slopes, dk_, k_step_, spec_.features));
     multiply<T>({.a = head_.key(part.first_key),
-                 .a_inner = spec_.k.place,
+                 .a_inner = head_.key_step(),
                  .b = slopes,
                  .b_inner = block_queries,
                  .b_column = 1,
@@ -281,12 +291,15 @@ template <class T, class F> void each_vector(T* first, int64_t step, int64_t pla
 
 template <class T>
 AttentionForward<T>::AttentionForward(const AttentionSpec& spec)
-    : spec_(spec), blocks_((spec.queries + block_queries - 1) / block_queries),
-      items_(blocks_ * spec.heads * spec.batch), step_(std::max<int64_t>(1, items_ / 256)) {}
+    : spec_(spec), blocks_((spec.queries + block_queries - 1) / block_queries) {
+  const int64_t heads = std::max<int64_t>(spec.heads * spec.batch, 1);
+  parts_ = std::clamp<int64_t>(wanted_chunks / heads, 1, blocks_);
+  copies_ = copies_keys(spec, blocks_ / parts_);
+}
 
 template <class T> size_t AttentionForward<T>::scratch_bytes() const {
   Scratch count(nullptr);
-  ForwardMemory<T>(spec_, count);
+  ForwardMemory<T>(spec_, copies_, count);
   return count.used();
 }
 
@@ -294,16 +307,22 @@ template <class T>
 void AttentionForward<T>::run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
                               void* scratch) const {
   Scratch memory(scratch);
-  const ForwardMemory<T> pieces(spec_, memory);
-  for (int64_t i = chunk * step_; i < std::min(items_, (chunk + 1) * step_); ++i) {
-    const int64_t block = i % blocks_, head = i / blocks_;
-    attend(spec_, in, out, {head % spec_.heads, head / spec_.heads}, block * block_queries, pieces);
-  }
+  const ForwardMemory<T> pieces(spec_, copies_, memory);
+  const int64_t part = chunk % parts_, head = chunk / parts_;
+  const Place place{head % spec_.heads, head / spec_.heads};
+  Head<T> of_head(spec_, in, place);
+  if (copies_) of_head.gather_keys(pieces.keys, pieces.values);
+  for (int64_t block = part_begin(blocks_, parts_, part); block < part_begin(blocks_, parts_, part + 1); ++block)
+    attend(spec_, of_head, out, place, block * block_queries, pieces);
 }
+
+template <class T>
+AttentionGradient<T>::AttentionGradient(const AttentionSpec& spec)
+    : spec_(spec), copies_(copies_keys(spec, (spec.queries + block_queries - 1) / block_queries)) {}
 
 template <class T> size_t AttentionGradient<T>::scratch_bytes() const {
   Scratch count(nullptr);
-  GradientMemory<T>(spec_, count);
+  GradientMemory<T>(spec_, copies_, count);
   return count.used();
 }
 
@@ -312,7 +331,7 @@ void AttentionGradient<T>::run(int64_t chunk, const AttentionBuffers<T>& in, con
                                void* scratch) const {
   const AttentionSpec& s = spec_;
   Scratch memory(scratch);
-  const GradientMemory<T> pieces(s, memory);
+  const GradientMemory<T> pieces(s, copies_, memory);
   const int64_t kv_head = chunk % s.kv_heads, item = chunk / s.kv_heads, each = s.heads / s.kv_heads;
   const int64_t k_step = s.kv_heads * s.features, v_step = s.kv_heads * s.value_features;
   T* dk = out.dk + kv_head * s.features + item * s.keys * k_step;

@@ -60,13 +60,16 @@ template <class T> class AttentionForward {
   using Element = T;
   static constexpr bool is_gradient = false;
   explicit AttentionForward(const AttentionSpec& spec);
-  int64_t chunks() const { return (items_ + step_ - 1) / step_; }
+  int64_t chunks() const { return spec_.heads * spec_.batch * parts_; }
   size_t scratch_bytes() const;
   void run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out, void* scratch) const;
 
  private:
+  static constexpr int64_t wanted_chunks = 16;
+
   AttentionSpec spec_;
-  int64_t blocks_ = 0, items_ = 0, step_ = 1;  // blocks of queries of a head; of all heads; of a chunk
+  int64_t blocks_ = 0, parts_ = 1;  // of the queries of a head, and in how many chunks
+  bool copies_ = false;             // keys and values of the head
 };
 
 /// A chunk is a head of the keys in an item of the batch, with all its queries.
@@ -74,13 +77,14 @@ template <class T> class AttentionGradient {
  public:
   using Element = T;
   static constexpr bool is_gradient = true;
-  explicit AttentionGradient(const AttentionSpec& spec) : spec_(spec) {}
+  explicit AttentionGradient(const AttentionSpec& spec);
   int64_t chunks() const { return spec_.kv_heads * spec_.batch; }
   size_t scratch_bytes() const;
   void run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out, void* scratch) const;
 
  private:
   AttentionSpec spec_;
+  bool copies_;  // keys and values of the head
 };
 
 extern template class AttentionForward<float>;

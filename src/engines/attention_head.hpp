@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "engines/attention.hpp"
 #include "engines/gather_rows.hpp"
@@ -98,11 +99,20 @@ template <class T> class Head {
       : spec_(spec), in_(in), place_(place), kv_head_(place.head / (spec.heads / spec.kv_heads)),
         q_(in.q + place.head * spec.features + place.item * spec.q.item),
         k_(in.k + kv_head_ * spec.features + place.item * spec.k.item),
-        v_(in.v + kv_head_ * spec.value_features + place.item * spec.v.item) {}
+        v_(in.v + kv_head_ * spec.value_features + place.item * spec.v.item), key_step_(spec.k.place),
+        value_step_(spec.v.place) {}
 
   const T* query(int64_t i) const { return q_ + i * spec_.q.place; }
-  const T* key(int64_t i) const { return k_ + i * spec_.k.place; }
-  const T* value(int64_t i) const { return v_ + i * spec_.v.place; }
+  const T* key(int64_t i) const { return k_ + i * key_step_; }
+  const T* value(int64_t i) const { return v_ + i * value_step_; }
+  int64_t key_step() const { return key_step_; }
+  int64_t value_step() const { return value_step_; }
+
+  /// Keys and values are copied, the ones behind the others, and read there.
+  void gather_keys(T* keys, T* values) {
+    k_ = gathered(k_, std::exchange(key_step_, spec_.features), spec_.features, keys);
+    v_ = gathered(v_, std::exchange(value_step_, spec_.value_features), spec_.value_features, values);
+  }
 
   /// The keys that the query may see, of those that have not been left out by a mask.
   int64_t seen_by(int64_t query) const {
@@ -160,7 +170,7 @@ template <class T> class Head {
                  .a_inner = block_queries,
                  .b = key(part.first_key),
                  .b_inner = 1,
-                 .b_column = spec_.k.place,
+                 .b_column = key_step_,
                  .c = out + part.row,
                  .c_column = block_queries,
                  .rows = part.rows(),
@@ -177,7 +187,7 @@ template <class T> class Head {
     dots.a = lines;
     dots.a_row = spec_.features;
     dots.b = key(part.first_key);
-    dots.b_column = spec_.k.place;
+    dots.b_column = key_step_;
     dots.c = out;
     dots.c_column = block_queries;
     dots.rows = part.queries;
@@ -210,6 +220,11 @@ template <class T> class Head {
   }
 
  private:
+  const T* gathered(const T* from, int64_t step, int64_t features, T* to) const {
+    for (int64_t key = 0; key < spec_.keys; ++key) std::copy_n(from + key * step, features, to + key * features);
+    return to;
+  }
+
   int64_t at(const LogitStrides& strides, const Part& part) const {
     return part.first_key * strides.key + part.first_query * strides.query + place_.head * strides.head +
            place_.item * strides.item;
@@ -252,6 +267,7 @@ template <class T> class Head {
   Place place_;
   int64_t kv_head_;
   const T *q_, *k_, *v_;
+  int64_t key_step_, value_step_;  // from one key to the next
 };
 
 template <class T> void scale_rows(const T* factors, int64_t rows, int64_t columns, T* y) {

@@ -10,6 +10,7 @@
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "onnx/conversions.hpp"
+#include "onnx/joined_attention.hpp"
 #include "onnx/runner.hpp"
 
 namespace rosin::onnx {
@@ -46,6 +47,7 @@ class Builder {
     sort_initializers();
     fold();
     settle_constants();
+    join_attention(program_.graph.steps, program_.constants, reads());
     release();
     return std::make_shared<const Program>(std::move(program_));
   }
@@ -279,6 +281,12 @@ class Builder {
   }
 
   /// What nobody reads is not kept; the rest goes after its last use by a step of the outermost graph.
+  std::vector<int> reads() const {
+    std::vector<int> count(static_cast<size_t>(program_.slots));
+    each_read(program_.graph, [&](int slot, const Step*, size_t) { ++count[static_cast<size_t>(slot)]; });
+    return count;
+  }
+
   void release() {
     std::vector<int> last(static_cast<size_t>(program_.slots), -1);
     std::vector<Step>& steps = program_.graph.steps;
