@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include <rosin/activation.hpp>
 #include <rosin/array.hpp>
 #include <rosin/conv.hpp>
 #include <rosin/create.hpp>
