@@ -12,6 +12,7 @@
 #include "dist/host.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/packed_forms.hpp"
 
 namespace rosin::distributed {
 namespace {
@@ -103,6 +104,9 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
                                          std::to_string(ranks() - 1) + "; got " + std::to_string(verb.root));
   }
   if (ranks() == 1) return;
+  for (const Piece& piece : pieces) {  // (whose values change)
+    if (!piece.receive.is_nothing()) PackedForms::forget(*piece.receive.node()->buffer);
+  }
   std::string name = verb.name;
   if (!label.empty()) name.append(" of ").append(label);
   rosin_comm_collective collective{};

@@ -7,10 +7,10 @@
 
 #include <rosin/error.hpp>
 
-#include "base/hash.hpp"
 #include "base/workers.hpp"
 #include "engines/amx_kernel.hpp"
 #include "engines/cuts.hpp"
+#include "engines/form_name.hpp"
 #include "engines/onednn.hpp"
 
 namespace rosin::engines {
@@ -74,9 +74,7 @@ class AmxMatmul final : public VendorCall {
   Form form(int operand) const override {
     if (spec_.batch > 1 || (operand == 1 && b_lies_well_)) return {};
     const AmxLines x = operand == 0 ? a_of({}, 0, nullptr) : b_of({}, 0, nullptr);
-    uint64_t name = hash_of_name;
-    for (const int64_t n : {int64_t{x.along}, x.distance, x.lines, x.steps, int64_t{operand}})
-      name = mix(name, static_cast<uint64_t>(n));
+    const uint64_t name = form_name("amx", {x.along, x.distance, x.lines, x.steps, operand});
     return {name, static_cast<size_t>(operand == 0 ? a_elements_ : b_elements_) * sizeof(uint16_t)};
   }
   void make_form(int operand, const void* from, void* to) const override {
@@ -113,8 +111,6 @@ class AmxMatmul final : public VendorCall {
   }
 
  private:
-  static constexpr uint64_t hash_of_name = 0x616d78;
-
   static int64_t panels_of(int64_t lines) { return (lines + amx_lines - 1) / amx_lines; }
   /// Whether registers are filled from B as it stands: lines that are not many, so that they do not drive each other
   /// out of the first cache, and whole blocks.

@@ -16,6 +16,7 @@
 #include "engines/aligned_bytes.hpp"
 #include "engines/conv_cuts.hpp"
 #include "engines/conv_shape.hpp"
+#include "engines/form_name.hpp"
 #include "engines/onednn_bridge.hpp"
 #include "engines/onednn_weights.hpp"
 
@@ -297,24 +298,18 @@ class OnednnConv final : public VendorCall {
     turn_scratch_at_ = turned_at_ + (spec_.flipped ? round_up_bytes(dnnl_memory_desc_get_size(&logical)) : 0);
     set_at_ = turn_scratch_at_ + round_up_bytes(turn_.scratch_bytes());
     workspace_bytes_ = set_at_ + ExecutionSets::bytes;
-    for (const dnnl_memory_desc_t& layout : {packed_, logical}) form_ = mix_in(form_, layout);
-    form_ = mix(form_, spec_.flipped);
+    form_ = form_name("onednn", {spec_.flipped});
+    for (const dnnl_memory_desc_t& layout : {packed_, logical}) form_ = mix(form_, name_of(layout));
   }
 
-  static uint64_t mix_in(uint64_t hash, const dnnl_memory_desc_t& layout) {
-    const auto number = [&](int64_t n) { hash = mix(hash, static_cast<uint64_t>(n)); };
+  static uint64_t name_of(const dnnl_memory_desc_t& layout) {
     const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
-    for (const int64_t n : {int64_t{layout.data_type}, int64_t{layout.ndims}, int64_t{blocks.inner_nblks}}) number(n);
-    for (int d = 0; d < layout.ndims; ++d) {
-      number(layout.padded_dims[d]);
-      number(layout.dims[d]);
-      number(blocks.strides[d]);
-    }
-    for (int i = 0; i < blocks.inner_nblks; ++i) {
-      number(blocks.inner_blks[i]);
-      number(blocks.inner_idxs[i]);
-    }
-    return hash;
+    uint64_t name = form_name("", {layout.data_type, layout.ndims, blocks.inner_nblks});
+    for (int d = 0; d < layout.ndims; ++d)
+      name = mix(name, form_name("", {layout.padded_dims[d], layout.dims[d], blocks.strides[d]}));
+    for (int i = 0; i < blocks.inner_nblks; ++i)
+      name = mix(name, form_name("", {blocks.inner_blks[i], blocks.inner_idxs[i]}));
+    return name;
   }
 
   static size_t round_up_bytes(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }

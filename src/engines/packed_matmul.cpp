@@ -7,12 +7,12 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/hash.hpp"
 #include "base/instruction_set.hpp"
 #include "base/turn.hpp"
 #include "base/workers.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
+#include "engines/form_name.hpp"
 #include "engines/gather_rows.hpp"
 #include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
@@ -123,9 +123,7 @@ template <class T> class PackedMatmul final : public VendorCall {
   Form form(int operand) const override {
     if (operand == 0 ? spec_.batch > 1 : reads_b_) return {};
     const Operand x = operand == 0 ? a_of(nullptr) : b_of(nullptr);
-    uint64_t name = hash_of_name;
-    for (const int64_t n : {int64_t{sizeof(T)}, int64_t{x.along}, x.distance, x.lines, spec_.k, x.wide, x.unit})
-      name = mix(name, static_cast<uint64_t>(n));
+    const uint64_t name = form_name("packed", {sizeof(T), x.along, x.distance, x.lines, spec_.k, x.wide, x.unit});
     return {name, static_cast<size_t>(panels_of(operand) * x.wide * spec_.k) * sizeof(T)};
   }
   void make_form(int operand, const void* from, void* to) const override {
@@ -147,8 +145,6 @@ template <class T> class PackedMatmul final : public VendorCall {
 
  private:
   static constexpr int64_t least_columns = 8, least_rows = 2;  // panels of a chunk
-
-  static constexpr uint64_t hash_of_name = 0x70616e656c73;
 
   int64_t panels_of(int operand) const { return operand == 0 ? row_panels_ : column_panels_; }
 

@@ -13,10 +13,10 @@
 
 #include <rosin/error.hpp>
 
-#include "base/hash.hpp"
 #include "base/workers.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
+#include "engines/form_name.hpp"
 #include "engines/tile_kernel.hpp"
 #include "engines/winograd_squares.hpp"
 
@@ -46,9 +46,7 @@ class WinogradConv : public VendorCall {
   /// All weights turned: 36 arrays, each of the panels one behind the other, (panel, in) of each.
   Form form(int operand) const override {
     if (operand == 0 || in_ * out_ >= many_weights) return {};
-    uint64_t name = mix(hash_of_name, static_cast<uint64_t>(in_));
-    for (const int64_t n : {out_, panel_, int64_t{by_data_}, int64_t{flipped_}})
-      name = mix(name, static_cast<uint64_t>(n));
+    const uint64_t name = form_name("winograd", {in_, out_, panel_, by_data_, flipped_});
     return {name, static_cast<size_t>(arrays * form_step_) * sizeof(float)};
   }
   void make_form(int, const void* weights, void* to) const override {
@@ -139,8 +137,6 @@ class WinogradConv : public VendorCall {
   int64_t form_step() const { return form_step_; }  // from one of its arrays to the next
 
  private:
-  static constexpr uint64_t hash_of_name = 0x77696e6f67726164;
-
   const Filters filters_;
   const bool by_data_, flipped_;
   size_t sure_at_ = 0;  // in the workspace
