@@ -104,8 +104,9 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
                                          std::to_string(ranks() - 1) + "; got " + std::to_string(verb.root));
   }
   if (ranks() == 1) return;
-  for (const Piece& piece : pieces) {  // (whose values change)
-    if (!piece.receive.is_nothing()) PackedForms::forget(*piece.receive.node()->buffer);
+  for (const Piece& piece : pieces) {                                                    // (whose values change)
+    const bool is_there = !piece.receive.is_nothing() && piece.receive.node()->ready();  // (who only sends has none)
+    if (is_there) PackedForms::forget(*piece.receive.node()->buffer);
   }
   std::string name = verb.name;
   if (!label.empty()) name.append(" of ").append(label);
