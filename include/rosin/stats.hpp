@@ -46,6 +46,7 @@ ROSIN_API void set_plan_cache(bool on);
 /// Bytes that weights may take once more on the CPU, packed as its engines read them, default a quarter of the
 /// machine's memory; 0: none are kept. They are packed when a second run reads them unchanged, and go when they change
 /// or end.
+/// Error (argument): a limit below 0.
 ROSIN_API void set_packed_limit(int64_t bytes);
 /// Gives pooled memory, packed weights and cached plans back to the system.
 ROSIN_API void trim();

@@ -12,6 +12,7 @@
 #include <rosin/create.hpp>
 #include <rosin/device.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/random.hpp>
@@ -112,6 +113,7 @@ TEST_F(PackedWeights, StayWithinTheLimit) {
   EXPECT_GT(packed(), before);
   set_packed_limit(0);
   EXPECT_EQ(packed(), 0);
+  EXPECT_THROW(set_packed_limit(-1), Error);
 }
 
 TEST_F(PackedWeights, GiveWayToArrays) {

@@ -2,7 +2,10 @@
 #include "run/plan_cache.hpp"
 
 #include <atomic>
+#include <string>
 #include <utility>
+
+#include <rosin/error.hpp>
 
 #include "base/hash.hpp"
 #include "base/workers.hpp"
@@ -217,7 +220,13 @@ void reset_stats() {
   bytes_out_at_reset.store(copied.from_devices, std::memory_order_relaxed);
 }
 
-void set_packed_limit(int64_t bytes) { PackedForms::instance().set_limit(bytes); }
+void set_packed_limit(int64_t bytes) {
+  if (bytes < 0) {
+    throw Error(ErrorKind::argument, "set_packed_limit: the limit must not be negative; got " + std::to_string(bytes) +
+                                         "; 0 packs weights in each run");
+  }
+  PackedForms::instance().set_limit(bytes);
+}
 void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes); }
 void set_plan_cache(bool on) { PlanCache::instance().set_enabled(on); }
 
