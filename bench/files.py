@@ -159,8 +159,7 @@ def main():
             f"A BSON file of 100 MiB: 25 matrices of Float32, 1024 x 1024.\n\n{bson}")
     print(text)
     if arguments.results:
-        old = arguments.results.read_text(encoding="utf-8")
-        arguments.results.write_text(sections.replaced(old, text), encoding="utf-8")
+        sections.write(arguments.results, text)
 
 
 if __name__ == "__main__":

@@ -194,8 +194,7 @@ def main():
             f"{arguments.repeats}.\n\n{sections.table(head, rows)}")
     print(text)
     if arguments.results:
-        old = arguments.results.read_text(encoding="utf-8")
-        arguments.results.write_text(sections.replaced(old, text), encoding="utf-8")
+        sections.write(arguments.results, text)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,11 @@ def replaced(page, text):
     return "\n".join([begin.rstrip("\n") + "\n", *sections.values()])
 
 
+def write(path, text):
+    """The same in the file."""
+    path.write_text(replaced(path.read_text(encoding="utf-8"), text), encoding="utf-8")
+
+
 def carried_over(page, old):
     """The page with what the old one has beyond it."""
     for heading, text in split(old)[1].items():

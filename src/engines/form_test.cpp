@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/instruction_set.hpp"
 #include "engines/conv_cuts.hpp"
 #include "engines/onednn.hpp"
 #include "engines/tile.hpp"
@@ -136,13 +137,17 @@ TEST(OperandForms, OfConvolutionsGiveTheSameBits) {
 }
 
 TEST(OperandForms, OfWindowsThatAreSinglePointsAreThoseOfProducts) {
-  if (tile_kernels().packed.vectors == 0) GTEST_SKIP() << "this processor has no kernels of panels";
-  for (const bool logical : {false, true}) {
-    ConvSpec spec = square_convolution(ConvKind::forward, 2, 128, 256, 14, 1);
-    spec.logical = logical;
-    if (std::string(prepare_conv(spec)->engine()) != "packed") continue;
-    EXPECT_GE(conv_with_forms<float>(spec, Engine::best), 1) << "logical " << logical;
+  ConvSpec spec = square_convolution(ConvKind::forward, 2, 128, 256, 14, 1);
+  if (multiplies_widest_in_pairs()) {
+    spec.logical = true;
+    EXPECT_STREQ(prepare_conv(spec)->engine(), "packed");
+    EXPECT_GE(conv_with_forms<float>(spec, Engine::best), 1);
   }
+  spec.logical = false;
+  spec.type = DType::BFloat16;  // whose operands are exchanged
+  if (!amx_can(matmul(DType::BFloat16, 64, 64, 64, false, false))) GTEST_SKIP() << "this processor has no AMX";
+  EXPECT_STREQ(prepare_conv(spec)->engine(), "amx");
+  EXPECT_GE(conv_with_forms<BFloat>(spec, Engine::best), 1);
 }
 
 TEST(OperandForms, SayWhetherWeightsAreFinite) {

@@ -138,6 +138,18 @@ TEST_F(PackedWeights, OfMemoryThatAUserHoldsAreReadWhereTheyStand) {
   EXPECT_EQ(packed(), before);
 }
 
+TEST_F(PackedWeights, OfMappedFilesArePackedUntilTheseGo) {
+  const std::vector<float> memory(3 * 3 * 64 * 64, 0.01f);
+  const Array x = ones({14, 14, 64, 1});
+  const int64_t before = packed();
+  {
+    const Array w = mapped_leaf(memory.data(), Float32, {3, 3, 64, 64}, MemoryOwner(nullptr, nullptr));
+    for (int i = 0; i < 3; ++i) eval(crosscor(x, w, {.pad = 1}));
+    EXPECT_GT(packed(), before);
+  }
+  EXPECT_EQ(packed(), before);
+}
+
 TEST_F(PackedWeights, ServeManyThreads) {
   const Images images;
   const std::vector<float> first = images();
