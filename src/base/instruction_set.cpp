@@ -37,10 +37,21 @@ InstructionSet ask_processor() noexcept {
 #endif
 }
 
-bool made_by_intel() noexcept {
+#ifdef __x86_64__
+/// Zen 5 in the models that have two multipliers of 512 bits, of servers and desktops; those of notebooks have halves.
+/// (The bit for it, FP512 of leaf 8000001A, is one that virtual machines hide.)
+bool is_whole_zen5() noexcept {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__builtin_cpu_is("amd") || __get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  const unsigned family = ((a >> 8) & 15) + ((a >> 20) & 255), model = ((a >> 4) & 15) + ((a >> 12) & 240);
+  return family == 0x1a && (model < 0x20 || (model >= 0x40 && model < 0x50));
+}
+#endif
+
+bool has_paired_multipliers() noexcept {
 #ifdef __x86_64__
   __builtin_cpu_init();
-  return __builtin_cpu_is("intel");
+  return __builtin_cpu_is("intel") || is_whole_zen5();
 #else
   return false;
 #endif
@@ -54,8 +65,17 @@ InstructionSet best_instruction_set() noexcept {
 }
 
 bool multiplies_widest_in_pairs() noexcept {
-  static const bool in_pairs = best_instruction_set() == InstructionSet::widest && made_by_intel();
+  static const bool in_pairs = best_instruction_set() == InstructionSet::widest && has_paired_multipliers();
   return in_pairs;
+}
+
+bool has_large_first_cache() noexcept {
+#ifdef __x86_64__
+  static const bool has = has_large_caches() || (multiplies_widest_in_pairs() && is_whole_zen5());
+  return has;
+#else
+  return false;
+#endif
 }
 
 bool has_large_caches() noexcept {

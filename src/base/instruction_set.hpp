@@ -10,11 +10,13 @@ namespace rosin {
 enum class InstructionSet : uint8_t { baseline, wide, widest };
 /// The widest one that this processor has; asked once.
 InstructionSet best_instruction_set() noexcept;
-/// Whether two of the widest vectors are multiplied at a time, as Intel's processors with AVX-512 do (most of them):
-/// then reading operands, and not multiplying, is what products wait for. Zen 4 multiplies one at a time.
+/// Whether two of the widest vectors are multiplied at a time, as Intel's processors with AVX-512 (most of them) and
+/// Zen 5 do: then reading operands, and not multiplying, is what products wait for. Zen 4 multiplies one at a time.
 bool multiplies_widest_in_pairs() noexcept;
-/// Whether it is such a processor from Sapphire Rapids on, with a first cache of 48 KB and a second one of 2 MB: known
-/// by its arithmetic of Float16, which came with them.
+/// Whether it is such a processor with a first cache of 48 KB: Zen 5, or one with large caches.
+bool has_large_first_cache() noexcept;
+/// Whether it is one of Intel's from Sapphire Rapids on, with a first cache of 48 KB and a second one of 2 MB: known by
+/// its arithmetic of Float16, which came with them.
 bool has_large_caches() noexcept;
 
 }  // namespace rosin
