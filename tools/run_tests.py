@@ -162,10 +162,17 @@ def run_program(program, prefix, test_filter, label="", environment=None):
     return counts
 
 
-def shards(count):
-    """The label and the environment of each part of a program's tests."""
-    return [(f"-{number}" if count > 1 else "",
-             {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(number)}) for number in range(count)]
+def shards(count, numbers=None):
+    """The label and the environment of each part of a program's tests, or of those with these numbers."""
+    return [(f"-{number}" if count > 1 else "", {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(number)})
+            for number in numbers or range(count)]
+
+
+def parts_of(name, arguments):
+    """The parts in which a program runs."""
+    if arguments.third is not None and name == "suite_tests":
+        return shards(3, [arguments.third])
+    return shards(max(arguments.shards, 2 if name.startswith(LONG_PROGRAMS) else 1))
 
 
 def device_runs(build, prefix, slow):
@@ -243,7 +250,7 @@ def run_build(arguments):
         counts.fail(f"{arguments.build}: no test program")
     tests = arguments.filter or (SLOW_TESTS if arguments.slow else EVERYDAY_TESTS if arguments.everyday else None)
     runs = [functools.partial(run_program, build / name, prefix, tests, *part)
-            for name in programs for part in shards(max(arguments.shards, 2 if name.startswith(LONG_PROGRAMS) else 1))]
+            for name in programs for part in parts_of(name, arguments)]
     if arguments.python:
         os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
         runs = python_runs(PYTHON_FOLDERS, arguments.slow) + runs
@@ -266,6 +273,7 @@ def main():
     parser.add_argument("--devices", action="store_true", help="run the op suite on the devices of plug-ins too")
     parser.add_argument("--under", default="", help="the command that runs the programs, an emulator for one")
     parser.add_argument("--shards", type=int, default=1, help="how many parts a program's tests run in")
+    parser.add_argument("--third", type=int, choices=range(3), help="of the op suite only this third of the tests")
     parser.add_argument("--fixed-addresses", action="store_true", help="switch address randomisation off")
     parser.add_argument("--counted", nargs=2, type=int, metavar=("PASSED", "FAILED"))
     parser.add_argument("--left-out", metavar="REASON")

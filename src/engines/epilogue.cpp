@@ -8,6 +8,7 @@
 #include <rosin/half.hpp>
 
 #include "engines/converted.hpp"
+#include "engines/tile_kernel.hpp"
 
 namespace rosin::engines {
 namespace {
@@ -71,52 +72,59 @@ class Finished final : public VendorCall {
       for (int64_t column = part.first_column; column < part.last_column; column += together) {
         const int64_t at = item * shape_.item_stride + column * shape_.distance + part.first_row;
         const T* residual = epilogue_.residual ? static_cast<const T*>(buffers.residual) + at : nullptr;
-        if (epilogue_.bias && !of_rows)
-          add(static_cast<T*>(buffers.result) + at, static_cast<const T*>(buffers.third)[column], rows);
-        apply_to_run(static_cast<T*>(buffers.result) + at, bias, residual,
-                     rows * std::min(together, part.last_column - column));
+        T* const c = static_cast<T*>(buffers.result) + at;
+        if (epilogue_.bias && !of_rows) {
+          std::fill_n(repeated, std::min(stretch, rows), static_cast<const T*>(buffers.third)[column]);
+          each_stretch(rows, [&](int64_t first, int64_t count) {
+            apply_to_run(c + first, repeated, residual ? residual + first : nullptr, count);
+          });
+        } else {
+          apply_to_run(c, bias, residual, rows * std::min(together, part.last_column - column));
+        }
       }
     }
   }
 
-  template <class T> static void add(T* c, T shift, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) c[i] = T(c[i] + shift);
+  template <class Visit> static void each_stretch(int64_t count, Visit visit) {
+    for (int64_t first = 0; first < count; first += stretch) visit(first, std::min(stretch, count - first));
   }
 
   template <class T> void apply_to_run(T* c, const T* bias, const T* residual, int64_t count) const {
     if constexpr (sizeof(T) == 2) {
-      for (int64_t first = 0; first < count; first += stretch) {
-        apply_to_halves(c + first, bias ? bias + first : nullptr, residual ? residual + first : nullptr,
-                        std::min(stretch, count - first));
-      }
+      each_stretch(count, [&](int64_t first, int64_t some) {
+        apply_to_halves(c + first, bias ? bias + first : nullptr, residual ? residual + first : nullptr, some);
+      });
     } else {
-      for (int64_t i = 0; bias != nullptr && i < count; ++i) c[i] += bias[i];
-      for (int64_t i = 0; residual != nullptr && i < count; ++i) c[i] += residual[i];
+      const bool relu = epilogue_.activation == Activation::relu;
+      if (bias != nullptr || residual != nullptr || relu)
+        tile_kernels().of<T>().epilogue({c, bias, residual, count, relu});
       activate(c, count);
     }
   }
 
   /// At most a stretch: they are computed in float, and rounded by each step.
   template <class T> void apply_to_halves(T* c, const T* bias, const T* residual, int64_t count) const {
+    const auto epilogue = tile_kernels().floats.epilogue;
     float values[stretch], others[stretch];
     widen(shape_.type, c, values, count);
     for (const T* added : {bias, residual}) {
       if (added == nullptr) continue;
       widen(shape_.type, added, others, count);
-      for (int64_t i = 0; i < count; ++i) values[i] += others[i];
+      epilogue({values, others, nullptr, count, false});
       narrow(shape_.type, values, c, count);
       widen(shape_.type, c, values, count);
     }
     if (epilogue_.activation == Activation::none) return;
+    if (epilogue_.activation == Activation::relu) epilogue({values, nullptr, nullptr, count, true});
     activate(values, count);
     narrow(shape_.type, values, c, count);
   }
 
+  /// By other activations than relu.
   template <class T> void activate(T* c, int64_t count) const {
     const void* in[] = {c};
-    if (epilogue_.activation == Activation::none) return;
-    if (epilogue_.activation != Activation::relu) return activation_(c, in, count);
-    for (int64_t i = 0; i < count; ++i) c[i] = c[i] < T(0) ? T(0) : c[i];
+    if (epilogue_.activation != Activation::none && epilogue_.activation != Activation::relu)
+      activation_(c, in, count);
   }
 
   std::unique_ptr<VendorCall> call_;

@@ -17,7 +17,8 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
           .filter_plane = &filter_plane<T>,
           .dot_planes = &dot_planes<T>,
           .weigh_rows = &weigh_rows<T>,
-          .weigh_lines = &weigh_lines<T>};
+          .weigh_lines = &weigh_lines<T>,
+          .epilogue = &add_and_activate<T>};
 }
 
 template <class H> constexpr HalfKernels<H> half_kernels() { return {&dots_of_rows<H, float>, &sweep<H>}; }

@@ -99,6 +99,15 @@ template <class T> struct PoolRun {
   T least = T(0);         // what every maximum is at least: -Inf, or for windows in the padding the lowest number
 };
 
+/// c[i] = c[i] + bias[i] + residual[i], i < count, each sum rounded, and 0 where that is less (NaN and -0 stay).
+template <class T> struct EpilogueRun {
+  T* c = nullptr;
+  const T* bias = nullptr;  // or null, as the residual
+  const T* residual = nullptr;
+  int64_t count = 0;
+  bool relu = false;  // else what is less than 0 stays
+};
+
 /// Kernels for one element type.
 template <class T> struct TypedKernels {
   void (*multiply)(const TileProduct<T>&);
@@ -117,6 +126,7 @@ template <class T> struct TypedKernels {
   void (*dot_planes)(const PlaneDots<T>&);
   void (*weigh_rows)(const WeighedRows<T>&);
   void (*weigh_lines)(const WeighedLines<T>&);
+  void (*epilogue)(const EpilogueRun<T>&);
 };
 
 /// Products of halves with sums in float: the larger operand is read as it lies.

@@ -24,6 +24,51 @@ std::vector<const TileKernels*> kernels_of_this_processor() {
   return kernels;
 }
 
+/// What an epilogue gives, by its definition.
+template <class T> T ended(T sum, const T* bias, const T* residual, bool relu) {
+  if (bias) sum += *bias;
+  if (residual) sum += *residual;
+  return relu && sum < T(0) ? T(0) : sum;
+}
+
+template <class T> void compare_epilogues(const EpilogueRun<T>& of, const TypedKernels<T>& kernels, const char* name) {
+  const auto count = static_cast<size_t>(of.count);
+  const T* const given = of.c;
+  for (size_t first : {size_t{0}, size_t{1}}) {
+    std::vector<T> result(given, given + count);
+    kernels.epilogue({result.data() + first, of.bias, of.residual, of.count - static_cast<int64_t>(first), of.relu});
+    for (size_t i = first; i < count; ++i) {
+      const size_t k = i - first;
+      const T wanted = ended(given[i], of.bias ? of.bias + k : nullptr, of.residual ? of.residual + k : nullptr, of.relu);
+      EXPECT_TRUE(std::isnan(wanted) ? std::isnan(result[i])
+                                     : result[i] == wanted && std::signbit(result[i]) == std::signbit(wanted))
+          << name << ", " << count << " elements, number " << i << ": " << result[i] << ", not " << wanted;
+    }
+  }
+}
+
+template <class T> void compare_epilogues(const TypedKernels<T>& kernels, const char* name) {
+  for (const int64_t count : {1, 7, 16, 33, 100}) {
+    auto c = converted<T>(random_values(count));
+    const auto bias = converted<T>(random_values(count)), residual = converted<T>(random_values(count));
+    c[0] = T(-0.0);
+    c[static_cast<size_t>(count) - 1] = std::numeric_limits<T>::quiet_NaN();
+    c[static_cast<size_t>(count) / 2] = -std::numeric_limits<T>::infinity();
+    for (int parts = 0; parts < 8; ++parts) {
+      compare_epilogues<T>({c.data(), (parts & 1) != 0 ? bias.data() : nullptr,
+                            (parts & 2) != 0 ? residual.data() : nullptr, count, (parts & 4) != 0},
+                           kernels, name);
+    }
+  }
+}
+
+TEST(TileKernels, EpiloguesHaveTheBitsOfTheirDefinitionInEveryKernelOfThisProcessor) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    compare_epilogues(kernel->floats, kernel->name);
+    compare_epilogues(kernel->doubles, kernel->name);
+  }
+}
+
 TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
   constexpr int64_t channels = 37, windows = 5, taps = 3;
   const int64_t offsets[taps] = {0, channels, 3 * channels};

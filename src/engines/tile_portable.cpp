@@ -102,6 +102,7 @@ template <class T> struct Vec {
 #include "engines/attention_body.hpp"
 #include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
+#include "engines/epilogue_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/plane_body.hpp"
 #include "engines/pool_body.hpp"
