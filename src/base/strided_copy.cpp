@@ -187,21 +187,20 @@ struct Place {
   }
 };
 
-/// A contiguous copy, without dims of one element, and neighbours joined where the source has them one after another.
-StridedCopy merged_copy(int rank, const int64_t* sizes, const int64_t* strides) {
+/// The same without dims of one element, and neighbours joined that follow each other in source and target.
+StridedCopy merged(const StridedCopy& given) {
   StridedCopy copy;
-  int64_t count = 1;
-  for (int d = 0; d < rank; ++d) {
-    if (sizes[d] == 1) continue;
+  for (int d = 0; d < given.rank; ++d) {
+    if (given.sizes[d] == 1) continue;
     const int last = copy.rank - 1;
-    if (last >= 0 && strides[d] == copy.source[last] * copy.sizes[last]) {
-      copy.sizes[last] *= sizes[d];
+    if (last >= 0 && given.source[d] == copy.source[last] * copy.sizes[last] &&
+        given.target[d] == copy.target[last] * copy.sizes[last]) {
+      copy.sizes[last] *= given.sizes[d];
     } else {
-      copy.sizes[copy.rank] = sizes[d];
-      copy.source[copy.rank] = strides[d];
-      copy.target[copy.rank++] = count;
+      copy.sizes[copy.rank] = given.sizes[d];
+      copy.source[copy.rank] = given.source[d];
+      copy.target[copy.rank++] = given.target[d];
     }
-    count *= sizes[d];
   }
   return copy;
 }
@@ -261,15 +260,28 @@ void BlockCopy::run_here(void* target, const void* source) const {
   for (int64_t chunk = 0; chunk < chunks_; ++chunk) run(chunk, target, source);
 }
 
-std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width) {
+std::optional<BlockCopy> turned_copy(const StridedCopy& given, size_t width) {
   constexpr int64_t worth_a_block = 8, short_row = 32;
-  const StridedCopy copy = merged_copy(rank, sizes, strides);
+  const StridedCopy copy = merged(given);
   int outer = 0;  // the dim that the source has closest together
   for (int d = 1; d < copy.rank; ++d) {
     if (copy.source[d] != 0 && std::abs(copy.source[d]) < std::abs(copy.source[outer])) outer = d;
   }
   if (outer == 0 || (copy.sizes[outer] < worth_a_block && copy.sizes[0] >= short_row)) return std::nullopt;
   return BlockCopy(copy, width, 0, outer);
+}
+
+std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width) {
+  StridedCopy copy;
+  copy.rank = rank;
+  int64_t count = 1;
+  for (int d = 0; d < rank; ++d) {
+    copy.sizes[d] = sizes[d];
+    copy.source[d] = strides[d];
+    copy.target[d] = count;
+    count *= sizes[d];
+  }
+  return turned_copy(copy, width);
 }
 
 }  // namespace rosin

@@ -62,8 +62,9 @@ class BlockCopy {
   int64_t chunks_ = 0;
 };
 
-/// The copy of a view with these sizes and strides into contiguous memory, column-major; none where the view's own rows
-/// are as good as blocks.
+/// The copy by blocks; none where the source's own rows are as good as these.
+std::optional<BlockCopy> turned_copy(const StridedCopy& copy, size_t width);
+/// The same of a view with these sizes and strides into contiguous memory, column-major.
 std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width);
 
 }  // namespace rosin

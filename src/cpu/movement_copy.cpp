@@ -350,11 +350,100 @@ Plan with_starts(Plan plan) {
   return plan;
 }
 
+// Arrays put together of which some stand in another order of dims than the result, the others in the result's.
+class JoinedTurns final : public Call {
+ public:
+  // Of the next operand, to the result's bytes from `at` on.
+  void add(const BlockCopy& copy, int64_t at) {
+    parts_.push_back({copy, {}, at, chunks_});
+    chunks_ += copy.chunks();
+  }
+  void add(const RowCopy& rows, int64_t at) {
+    constexpr int64_t chunk_bytes = 1 << 18;  // worth a thread
+    const int64_t together = std::max<int64_t>(1, chunk_bytes / std::max<int64_t>(1, rows.from_step));
+    parts_.push_back({std::nullopt, rows, at, chunks_, together});
+    chunks_ += (rows.rows + together - 1) / together;
+  }
+
+  int64_t chunks() const override { return chunks_; }
+  void run(int64_t chunk, const CallData& data) override {
+    size_t i = parts_.size() - 1;
+    while (parts_[i].first_chunk > chunk) --i;
+    const Part& part = parts_[i];
+    auto* const to = static_cast<unsigned char*>(data.result) + part.at;
+    const void* const from = data.operand(static_cast<int>(i));
+    if (part.turn) part.turn->run(chunk - part.first_chunk, to, from);
+    else copy_some(part, (chunk - part.first_chunk) * part.together, to, from);
+  }
+  bool may_fail() const override { return false; }
+
+ private:
+  struct Part {
+    std::optional<BlockCopy> turn;
+    RowCopy rows;
+    int64_t at, first_chunk;
+    int64_t together = 1;  // rows of a chunk
+  };
+
+  static void copy_some(const Part& part, int64_t first, unsigned char* to, const void* from) {
+    RowCopy some = part.rows;
+    some.rows = std::min(part.together, some.rows - first);
+    copy_rows(some, to + first * some.to_step, static_cast<const unsigned char*>(from) + first * some.from_step);
+  }
+
+  std::vector<Part> parts_;
+  int64_t chunks_ = 0;
+};
+
+// The operand of a concat where its elements go in a contiguous result.
+StridedCopy joined_copy(const CallArray& operand, const Shape& result) {
+  StridedCopy copy;
+  copy.rank = operand.shape.rank();
+  std::copy(operand.shape.begin(), operand.shape.end(), copy.sizes);
+  std::copy_n(operand.strides, copy.rank, copy.source);
+  int64_t stride = 1;
+  for (int d = 0; d < copy.rank; ++d) {
+    copy.target[d] = stride;
+    stride *= result[d];
+  }
+  return copy;
+}
+
+// Of a concat whose result is contiguous. Null where no operand is turned, or one is neither turned nor contiguous.
+std::unique_ptr<Call> prepare_joined_turns(const CallSpec& spec) {
+  const auto width = static_cast<int64_t>(size_of(spec.result.type));
+  const auto dim = static_cast<int>(spec.attributes.as<DimAttributes>().dim);
+  auto call = std::make_unique<JoinedTurns>();
+  bool turns = false;
+  int64_t start = 0;  // along the joined dim
+  for (const CallArray& operand : spec.operands) {
+    const StridedCopy copy = joined_copy(operand, spec.result.shape);
+    const std::optional<BlockCopy> turn = turned_copy(copy, static_cast<size_t>(width));
+    const int64_t at = start * copy.target[dim] * width, row = operand.shape[dim] * copy.target[dim];
+    if (turn) {
+      call->add(*turn, at);
+    } else if (operand.contiguous()) {
+      const int64_t rows = row == 0 ? 0 : operand.shape.count() / row;
+      call->add(RowCopy{rows, static_cast<size_t>(row * width), spec.result.shape[dim] * copy.target[dim] * width,
+                        row * width},
+                at);
+    } else {
+      return nullptr;
+    }
+    turns = turns || turn;
+    start += operand.shape[dim];
+  }
+  if (!turns) return nullptr;
+  return call;
+}
+
 }  // namespace
 
-std::unique_ptr<Call> prepare_movement(const CallSpec& spec) {
-  const bool in_logical_order = spec.op->movement != Movement::concat || spec.result.contiguous();
-  Plan plan = with_starts(make_plan(in_logical_order ? spec : joined_in_cwhn(spec)));
+std::unique_ptr<Call> prepare_movement(const CallSpec& given) {
+  const bool joins = given.op->movement == Movement::concat;
+  const CallSpec spec = joins && !given.result.contiguous() ? joined_in_cwhn(given) : given;
+  if (auto turns = joins ? prepare_joined_turns(spec) : nullptr) return turns;
+  Plan plan = with_starts(make_plan(spec));
   if (auto turn = prepare_turn(plan, spec.result.type)) return turn;
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     const DType number_type = spec.operands.size() > 1 ? spec.operands[1].type : spec.result.type;

@@ -89,6 +89,56 @@ TEST(TurnedViews, ImagesToChannelsFirstAndBack) {
   expect_turned({19, 11, 13, 5}, {1, 2, 0, 3});
 }
 
+/// Arrays (sizes..., column-major) put together along dim `dim`.
+std::vector<float> put_together(const std::vector<std::vector<float>>& parts, std::vector<std::vector<int64_t>> sizes,
+                                size_t dim) {
+  int64_t inner = 1, outer = 1;
+  for (size_t d = 0; d < sizes[0].size(); ++d) (d < dim ? inner : outer) *= d == dim ? 1 : sizes[0][d];
+  std::vector<float> all;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (size_t p = 0; p < parts.size(); ++p) {
+      const int64_t row = inner * sizes[p][dim];
+      all.insert(all.end(), parts[p].begin() + o * row, parts[p].begin() + (o + 1) * row);
+    }
+  }
+  return all;
+}
+
+/// Arrays of 20 x 9 x 33 x 2 with `longer` more elements along the joined dim, of which `turned` (a bit for each) come
+/// with their channels first.
+void expect_joined(size_t dim, unsigned turned, DType type) {
+  const std::vector<int> order{1, 2, 0, 3};  // channels, width, height, images
+  std::vector<std::vector<float>> parts;
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<Array> arrays;
+  for (unsigned i = 0; i < 3; ++i) {
+    std::vector<int64_t> size{20, 9, 33, 2};
+    size[dim] += 5 * i;
+    const std::vector<int64_t> first{size[2], size[0], size[1], size[3]};
+    const std::vector<float> values = drawn_numbers(size[0] * size[1] * size[2] * size[3]);
+    const bool turns = (turned >> i & 1u) != 0;
+    const Array x(values, Shape(std::span<const int64_t>(turns ? first : size)));
+    arrays.push_back(turns ? permute(cast(x, type), order) : cast(x, type));
+    parts.push_back(turns ? permuted(values, first, order) : values);
+    sizes.push_back(size);
+  }
+  const std::vector<float> wanted = as_type(put_together(parts, sizes, dim), type);
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    const Array made = concat(std::span<const Array>(arrays), static_cast<int>(dim));
+    EXPECT_EQ(cast(made, Float32).to_vector(), wanted) << "dim " << dim << ", turned " << turned << to_string(type);
+  }
+}
+
+TEST(TurnedViews, ArePutTogetherWithOthers) {
+  for (const size_t dim : {0, 1, 2, 3}) {
+    for (unsigned turned = 0; turned < 8; ++turned) {
+      for (const DType type : {UInt8, BFloat16, Float32, Float64}) expect_joined(dim, turned, type);
+    }
+  }
+  set_num_threads(0);
+}
+
 TEST(TurnedViews, ElementsKeepTheirBits) {
   const std::vector<float> values = {1, -0.0F, std::numeric_limits<float>::quiet_NaN(),
                                      std::numeric_limits<float>::infinity(), std::numeric_limits<float>::denorm_min()};
