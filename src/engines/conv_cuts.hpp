@@ -39,6 +39,8 @@ class ConvCuts {
     if (spec.kind == ConvKind::forward && images_ == 1) cut_rows(per_image);
   }
 
+  /// Whether each image is cut.
+  bool cuts_rows() const { return parts() > 1; }
   int64_t chunks() const { return (spec_.batch + images_ - 1) / images_ * parts(); }
 
   ConvPiece piece(int64_t chunk) const {

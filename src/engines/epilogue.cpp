@@ -123,8 +123,7 @@ class Finished final : public VendorCall {
   /// By other activations than relu.
   template <class T> void activate(T* c, int64_t count) const {
     const void* in[] = {c};
-    if (epilogue_.activation != Activation::none && epilogue_.activation != Activation::relu)
-      activation_(c, in, count);
+    if (epilogue_.activation != Activation::none && epilogue_.activation != Activation::relu) activation_(c, in, count);
   }
 
   std::unique_ptr<VendorCall> call_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engines/conv_rows.hpp"
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
@@ -558,8 +559,9 @@ template <class T> std::unique_ptr<VendorCall> prepare_typed(const ConvSpec& spe
 
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec) {
   require_tile_type(spec.type, "conv");
-  return with_epilogue(spec, spec.kind == ConvKind::forward,
-                       spec.type == DType::Float64 ? &prepare_typed<double> : &prepare_typed<float>);
+  return with_epilogue(spec, spec.kind == ConvKind::forward, [](const ConvSpec& inner) {
+    return by_rows(inner, inner.type == DType::Float64 ? &prepare_typed<double> : &prepare_typed<float>);
+  });
 }
 
 }  // namespace rosin::engines

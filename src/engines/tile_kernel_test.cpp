@@ -39,7 +39,8 @@ template <class T> void compare_epilogues(const EpilogueRun<T>& of, const TypedK
     kernels.epilogue({result.data() + first, of.bias, of.residual, of.count - static_cast<int64_t>(first), of.relu});
     for (size_t i = first; i < count; ++i) {
       const size_t k = i - first;
-      const T wanted = ended(given[i], of.bias ? of.bias + k : nullptr, of.residual ? of.residual + k : nullptr, of.relu);
+      const T wanted =
+          ended(given[i], of.bias ? of.bias + k : nullptr, of.residual ? of.residual + k : nullptr, of.relu);
       EXPECT_TRUE(std::isnan(wanted) ? std::isnan(result[i])
                                      : result[i] == wanted && std::signbit(result[i]) == std::signbit(wanted))
           << name << ", " << count << " elements, number " << i << ": " << result[i] << ", not " << wanted;

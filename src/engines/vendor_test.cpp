@@ -308,7 +308,8 @@ const ConvCase conv_cases[] = {
     {2, 2, 3, 3, 1, {7, 5, 0}, {3, 3, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 2, 0}},
     {1, 4, 2, 6, 1, {13, 0, 0}, {4, 0, 0}, {2, 0, 0}, {1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
     {3, 2, 1, 5, 1, {4, 3, 5}, {2, 2, 2}, {1, 2, 1}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}},
-    // Few images, which oneDNN is given by rows: strides and borders, of one to three dims.
+    // Few images, which oneDNN and the tile kernel are given by rows: strides and borders, of one to three dims.
+    {2, 1, 3, 6, 1, {60, 61, 0}, {5, 5, 0}, {2, 2, 0}, {2, 1, 0}, {1, 2, 0}, {1, 1, 0}},
     {2, 1, 16, 32, 1, {33, 31, 0}, {3, 3, 0}, {2, 1, 0}, {1, 1, 0}, {0, 2, 0}, {1, 2, 0}},
     {2, 3, 16, 24, 1, {20, 21, 0}, {3, 3, 0}, {1, 2, 0}, {1, 1, 0}, {1, 0, 0}, {1, 1, 0}},
     {1, 1, 24, 40, 1, {301, 0, 0}, {5, 0, 0}, {2, 0, 0}, {3, 0, 0}, {1, 0, 0}, {2, 0, 0}},
@@ -339,6 +340,14 @@ ConvSpec conv_spec(const ConvCase& c, ConvKind kind) {
     spec.out[i] = (c.in[i] + c.low[i] + c.high[i] - (c.kernel[i] - 1) * c.dilation[i] - 1) / c.stride[i] + 1;
   }
   return spec;
+}
+
+TEST(VendorConv, AnImageHasWorkForSeveralThreads) {
+  const ConvCase image = {2, 1, 3, 6, 1, {60, 61, 0}, {5, 5, 0}, {2, 2, 0}, {2, 1, 0}, {1, 2, 0}, {1, 1, 0}};
+  for (const Engine engine : {Engine::tile, Engine::onednn}) {
+    if (engine == Engine::onednn && !have_onednn) continue;
+    EXPECT_GT(prepare_conv(conv_spec(image, ConvKind::forward), engine)->chunks(), 1);
+  }
 }
 
 int64_t count_of(const int64_t* sizes, int count) {
