@@ -339,7 +339,7 @@ template <class T> class PackedMatmul final : public VendorCall {
 /// Measured on Cascade Lake, of 40 sizes in three orders: 0.7 to 1 of the time of the faster one of oneDNN and the tile
 /// kernel; fewer columns of a transposed A are faster with oneDNN. On Granite Rapids that is so of none; items that
 /// share their B, and sums of 16 to 63 steps, take 0.42 to 1.07 (27 sizes in three orders). On Zen 5 (90 sizes) 0.5 to
-/// 1.05. On Zen 4, which multiplies half as many at a time, the tile kernel does so without copies at nine tenths of
+/// 1.1. On Zen 4, which multiplies half as many at a time, the tile kernel does so without copies at nine tenths of
 /// what a core can.
 bool packing_pays(const MatmulSpec& spec) {
   if (!multiplies_widest_in_pairs() || (spec.batch > 1 && spec.b_batch_stride != 0)) return false;
