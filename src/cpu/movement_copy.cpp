@@ -1,6 +1,6 @@
 // Movements that copy: pad, concat, and views made contiguous. The result is cut into ranges of elements; a row of it
 // (dim 0, or the whole block up to the joined dim where all operands are contiguous) is put together from segments.
-// Views whose elements stand in another order of dims are copied by blocks.
+// Views whose elements stand in another order of dims are copied by blocks, alone or put together with others.
 #include <algorithm>
 #include <cstring>
 #include <optional>

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
@@ -36,7 +38,7 @@ class ConvCuts {
     rows_ = spec.out[dim_];
     in_pixels_ = s.in.count();
     out_pixels_ = s.out.count();
-    if (spec.kind == ConvKind::forward && images_ == 1) cut_rows(per_image);
+    if (spec.kind == ConvKind::forward && images_ == 1 && spec.batch * per_image > 0) cut_rows(per_image);
   }
 
   /// Whether each image is cut.
@@ -94,6 +96,30 @@ class ConvCuts {
   int64_t images_ = 1;  // of a chunk
   int64_t rows_ = 1;    // of the results of a chunk
   int64_t in_pixels_, out_pixels_;
+};
+
+/// All pieces by chunk, and the different sizes among them, for each of which one call is prepared.
+struct ConvPieces {
+  struct Piece {
+    size_t size;   // its place among the sizes
+    int64_t x, y;  // elements
+    MatmulPart part;
+  };
+
+  explicit ConvPieces(const ConvCuts& cuts) {
+    for (int64_t chunk = 0; chunk < cuts.chunks(); ++chunk) {
+      const ConvPiece piece = cuts.piece(chunk);
+      const auto as_large = [&](const ConvSpec& size) { return is_same_piece(size, piece.spec); };
+      const auto found = std::find_if(sizes.begin(), sizes.end(), as_large);
+      pieces.push_back({static_cast<size_t>(found - sizes.begin()), piece.x, piece.y, piece.part});
+      if (found == sizes.end()) sizes.push_back(piece.spec);
+    }
+  }
+
+  const Piece& operator[](int64_t chunk) const { return pieces[static_cast<size_t>(chunk)]; }
+
+  std::vector<Piece> pieces;
+  std::vector<ConvSpec> sizes;
 };
 
 }  // namespace rosin::engines

@@ -130,12 +130,12 @@ Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) 
 
 class OnednnConv final : public VendorCall {
  public:
-  explicit OnednnConv(const ConvSpec& spec) : spec_(spec), type_(data_type_of(spec.type, what)) {
+  explicit OnednnConv(const ConvSpec& spec)
+      : spec_(spec), type_(data_type_of(spec.type, what)), pieces_(ConvCuts(spec, most_sums)) {
     may_fail_ = true;
-    ConvCuts cuts(spec, most_sums);
-    chunks_ = cuts.chunks();
-    for (int64_t chunk = 0; chunk < chunks_; ++chunk) add_piece(cuts.piece(chunk));
-    for (const Piece& piece : pieces_) sets_.add(made_[piece.made].primitive, operands(piece), what);
+    chunks_ = static_cast<int64_t>(pieces_.pieces.size());
+    for (const ConvSpec& size : pieces_.sizes) add_primitive(size);
+    for (const Piece& piece : pieces_.pieces) sets_.add(made_[piece.size], operands(piece), what);
     plan_weights();
     sets_.prepare();
   }
@@ -145,7 +145,7 @@ class OnednnConv final : public VendorCall {
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     if (spec_.kind != ConvKind::forward) return std::nullopt;
-    return pieces_[static_cast<size_t>(chunk)].part;
+    return pieces_[chunk].part;
   }
 
   /// Weights in the order that oneDNN has chosen.
@@ -172,7 +172,7 @@ class OnednnConv final : public VendorCall {
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
-    const Piece& piece = pieces_[static_cast<size_t>(chunk)];
+    const Piece& piece = pieces_[chunk];
     const auto x_at = [&](const void* base) { return at(base, piece.x); };
     const auto y_at = [&](const void* base) { return at(base, piece.y); };
     char* workspace = static_cast<char*>(buffers.workspace);
@@ -197,6 +197,8 @@ class OnednnConv final : public VendorCall {
   }
 
  private:
+  using Piece = ConvPieces::Piece;
+
   static constexpr size_t weights_operand = 1;  // in every list of operands
 
   /// oneDNN turns weights on one thread, there faster than ours but for halves in the forward order and where kernels
@@ -247,28 +249,13 @@ class OnednnConv final : public VendorCall {
     return static_cast<const char*>(base) + elements * static_cast<int64_t>(size_of(spec_.type));
   }
 
-  /// What one chunk computes: elements from which on images are read or written.
-  struct Piece {
-    size_t made;
-    int64_t x, y;
-    MatmulPart part;
-  };
   /// A primitive for pieces of one size.
-  struct Made {
-    ConvSpec spec;
-    Primitive primitive;
-  };
-
-  void add_piece(const ConvPiece& piece) {
-    const auto as_large = [&](const Made& made) { return is_same_piece(made.spec, piece.spec); };
-    const auto found = std::find_if(made_.begin(), made_.end(), as_large);
-    pieces_.push_back({static_cast<size_t>(found - made_.begin()), piece.x, piece.y, piece.part});
-    if (found != made_.end()) return;
+  void add_primitive(const ConvSpec& size) {
     const bool gradient = spec_.kind == ConvKind::backward_weights;
     // Gradients of weights are summed over chunks, so they are kept in Float32.
     const dnnl_memory_desc_t weights =
         made_.empty() ? weights_layout(spec_, gradient ? dnnl_f32 : type_, true) : packed_;
-    const Primitive& made = made_.emplace_back(piece.spec, make_primitive(piece.spec, weights)).primitive;
+    const Primitive& made = made_.emplace_back(make_primitive(size, weights));
     packed_ = made.layout(gradient ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
     scratch_bytes_ = std::max(scratch_bytes_, made.scratch_bytes());
   }
@@ -315,7 +302,7 @@ class OnednnConv final : public VendorCall {
   static size_t round_up_bytes(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
   std::vector<Operand> operands(const Piece& piece) const {
-    const Primitive& primitive = made_[piece.made].primitive;
+    const Primitive& primitive = made_[piece.size];
     if (spec_.kind == ConvKind::backward_data) {
       return {{DNNL_ARG_DIFF_DST, primitive.layout(dnnl_query_diff_dst_md)},
               {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
@@ -349,8 +336,8 @@ class OnednnConv final : public VendorCall {
 
   ConvSpec spec_;
   dnnl_data_type_t type_;
-  std::vector<Piece> pieces_;  // by chunk
-  std::deque<Made> made_;      // stay where they are
+  ConvPieces pieces_;
+  std::deque<Primitive> made_;  // by size; they stay where they are
   dnnl_memory_desc_t packed_;
   uint64_t form_ = 0;  // of the packed weights
   size_t packed_bytes_ = 0, turned_at_ = 0, turn_scratch_at_ = 0, set_at_ = 0;

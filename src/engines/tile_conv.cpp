@@ -4,7 +4,7 @@
 // pixels. Where the channels fill a vector badly, `group` neighbouring pixels are computed as one pixel with more
 // channels, by a kernel row widened with zeros. Zeros times what is not finite are no zeros: an image that is not
 // finite, or meets weights or gradients that are not in its padding, is computed window by window from the taps inside.
-// Read after tile_kernel.hpp.
+// Few images are cut into rows (conv_rows.hpp), each of which is a convolution here. Read after tile_kernel.hpp.
 #include <algorithm>
 #include <vector>
 

@@ -350,6 +350,12 @@ TEST(VendorConv, AnImageHasWorkForSeveralThreads) {
   }
 }
 
+TEST(VendorConv, NoImagesAreNoWork) {
+  const ConvCase none = {2, 0, 3, 6, 1, {60, 61, 0}, {5, 5, 0}, {2, 2, 0}, {2, 1, 0}, {1, 2, 0}, {1, 1, 0}};
+  for (const Engine engine : {Engine::best, Engine::tile, Engine::plain})
+    EXPECT_LE(prepare_conv(conv_spec(none, ConvKind::forward), engine)->chunks(), 1);
+}
+
 int64_t count_of(const int64_t* sizes, int count) {
   int64_t result = 1;
   for (int i = 0; i < count; ++i) result *= sizes[i];
