@@ -111,7 +111,7 @@ std::map<std::string, Case> movements() {
       {"flip", with(matrix, [](const Array& x) { return rosin::flip(x, 0); })},
       {"repeat", with({100, 1000},
                       [](const Array& x) {
-                        return rosin::repeat(x, {10, 1});
+                        return rosin::tile(x, {10, 1});
                       })},
       {"join columns",
        {{matrix, matrix},

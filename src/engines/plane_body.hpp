@@ -36,31 +36,6 @@ template <class T> void copy_rows(const CopiedRows<T>& run) {
   }
 }
 
-/// Half `half` of what two vectors hold in turn.
-template <size_t half, class R, size_t... i> R in_turn(R a, R b, std::index_sequence<i...>) {
-  constexpr size_t lanes = sizeof...(i);
-  return __builtin_shufflevector(a, b, (half * lanes / 2 + i / 2 + i % 2 * lanes)...);
-}
-
-template <class T> void join_rows(const JoinedRows<T>& run) {
-  using V = Vec<T>;
-  constexpr auto places = std::make_index_sequence<V::lanes>();
-  const auto part = [](int64_t left) { return V::mask_of(std::clamp<int64_t>(left, 0, V::lanes)); };
-  for (int64_t row = 0; row < run.rows; ++row) {
-    const T *even = run.even + row * run.from_row, *odd = run.odd + row * run.from_row;
-    T* to = run.to + row * run.to_row;
-    int64_t left = run.count;
-    for (; left >= 2 * V::lanes; left -= 2 * V::lanes, even += V::lanes, odd += V::lanes, to += 2 * V::lanes) {
-      const auto a = V::load(even), b = V::load(odd);
-      V::store(to, in_turn<0>(a, b, places));
-      V::store(to + V::lanes, in_turn<1>(a, b, places));
-    }
-    const auto a = V::load(even, part((left + 1) / 2)), b = V::load(odd, part(left / 2));
-    V::store(to, in_turn<0>(a, b, places), part(left));
-    V::store(to + V::lanes, in_turn<1>(a, b, places), part(left - V::lanes));
-  }
-}
-
 /// Stores R rows of one register of windows.
 template <int R, class T>
 void finish_windows(const PlaneRun<T>& run, const typename Vec<T>::Register* sums, int64_t row, int64_t window) {

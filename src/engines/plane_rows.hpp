@@ -32,7 +32,7 @@ struct Windows {
   }
 };
 
-/// How the rows of a block stand, and the ways to them and back.
+/// How the rows of a block stand, and the way to them.
 template <class T> class PaddedRows {
  public:
   /// Of `planes` planes of three dims, one behind the other.
@@ -72,13 +72,6 @@ template <class T> class PaddedRows {
         else if (!is_one_block()) std::fill_n(slab, slab_, outside);
       }
     }
-  }
-
-  /// Rows [first, first + rows) of places as elements of a plane, which no other rows hold.
-  void take_out(const T* from, int64_t first, int64_t rows, T* plane) const {
-    const int64_t begin = std::clamp<int64_t>(h_.pad - first, 0, rows);
-    const int64_t end = std::clamp<int64_t>(h_.pad + h_.in - first, begin, rows);
-    if (begin < end) take_rows_out(from + begin * row_, end - begin, plane + (first + begin - h_.pad) * w_.in);
   }
 
  private:
@@ -127,23 +120,6 @@ template <class T> class PaddedRows {
       const T* from = run.from + row * run.from_row;
       T* to = run.to + row * run.to_row;
       for (int64_t i = 0; i < run.count; ++i) to[i * w_.spread] = from[i * run.step];
-    }
-  }
-
-  /// Elements that are in no window become 0.
-  void take_rows_out(const T* from, int64_t rows, T* elements) const {
-    const int64_t held = std::clamp<int64_t>(row_ - w_.pad, 0, w_.in);
-    for (int64_t row = 0; held < w_.in && row < rows; ++row)
-      std::fill(elements + row * w_.in + held, elements + (row + 1) * w_.in, T(0));
-    const auto at = [&](int64_t element) {
-      const int64_t place = element + w_.pad;
-      return from + place % w_.stride * part_ + place / w_.stride;
-    };
-    if (w_.stride == 1) return kernels_.copy_rows({at(0), 1, row_, elements, w_.in, rows, held});
-    if (w_.stride == 2) return kernels_.join_rows({at(0), at(1), row_, elements, w_.in, rows, held});
-    for (int64_t i = 0; i < held; ++i) {
-      const T* const first = at(i);
-      for (int64_t row = 0; row < rows; ++row) elements[row * w_.in + i] = first[row * row_];
     }
   }
 

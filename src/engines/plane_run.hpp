@@ -1,5 +1,5 @@
 // What the kernels of plane_body.hpp compute: filters over one channel's plane, which stands as padded rows so that no
-// window leaves it. Included by tile_kernel.hpp.
+// window leaves it, and gradients of pooling. Included by tile_kernel.hpp.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,33 @@ template <class T> struct CopiedRows {
   int64_t rows = 0, count = 0;
 };
 
-/// Rows whose elements come in turn from two others, which end together or the first of them one element later.
-template <class T> struct JoinedRows {
-  const T *even = nullptr, *odd = nullptr;  // elements of row r: even[r * from_row + i], odd[r * from_row + i], ...
-  int64_t from_row = 0;
-  T* to = nullptr;  // row r is to[r * to_row + i], i < count
+/// What windows give back, beside each other on a grid: element (window, row) is grid[window + row * grid_row].
+template <class T> struct GivenGradients {
+  const T* x =
+      nullptr;  // element of tap t: x[offsets[t] + window + row * x_row]; null: each tap gets the same, of means
+  int64_t x_row = 0;
+  const int64_t* offsets = nullptr;
+  int64_t taps = 0;
+  const T *y = nullptr, *dy = nullptr;  // element (window, row) is dy[window + row * windows]
+  int64_t windows = 0, rows = 0;
+  T share = T(1);                       // of dy
+  T *picks = nullptr, *grid = nullptr;  // the first tap that equals y, or the first NaN's, or `taps`; and dy * share
+  int64_t grid_row = 0;
+};
+
+/// to[i + row * to_row] = the sum, in order, of grid[i / step + row * grid_row + offset] over the taps of i % step,
+/// where picks has the tap's number there. Up to a vector is read behind the last one.
+template <class T> struct PulledGradients {
+  struct Taps {
+    const int64_t* offsets = nullptr;
+    const T* numbers = nullptr;
+    int64_t count = 0;
+  };
+  const T *picks = nullptr, *grid = nullptr;  // no picks: all count
+  int64_t grid_row = 0;
+  Taps taps[2];
+  int64_t step = 1;  // or 2
+  T* to = nullptr;
   int64_t to_row = 0;
   int64_t rows = 0, count = 0;
 };

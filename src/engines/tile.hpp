@@ -48,7 +48,8 @@ std::unique_ptr<VendorCall> prepare_whole_product(const ConvSpec& spec);
 /// Of images in logical order: windows of single points.
 std::unique_ptr<VendorCall> prepare_point_conv(const ConvSpec& spec);
 
-/// Of images of one channel, each by itself. `least`: the maximum of no elements. Read plane_pool.cpp.
+/// Of images of one channel, each by itself, of one or two dims, windows at most two elements apart along the first.
+/// `least`: the maximum of no elements. Read plane_pool.cpp.
 template <class T> std::unique_ptr<VendorCall> prepare_plane_pool(const PoolSpec& spec, T least);
 /// Whether neighbouring windows of one channel are enough to be computed side by side.
 bool plane_pool_pays(const PoolSpec& spec);

@@ -121,7 +121,8 @@ template <class T> struct TypedKernels {
   bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
   void (*fourier)(const FourierLines<T>&);    // results have the same bits on every processor
   void (*copy_rows)(const CopiedRows<T>&);
-  void (*join_rows)(const JoinedRows<T>&);
+  void (*give_gradients)(const GivenGradients<T>&);
+  void (*pull_gradients)(const PulledGradients<T>&);
   void (*filter_plane)(const PlaneRun<T>&);
   void (*dot_planes)(const PlaneDots<T>&);
   void (*weigh_rows)(const WeighedRows<T>&);

@@ -106,6 +106,7 @@ template <class T> struct Vec {
 #include "engines/fourier_body.hpp"
 #include "engines/plane_body.hpp"
 #include "engines/pool_body.hpp"
+#include "engines/pull_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/weighed_body.hpp"

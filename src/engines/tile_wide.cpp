@@ -162,6 +162,7 @@ template <> struct Vec<double> {
 #include "engines/fourier_body.hpp"
 #include "engines/plane_body.hpp"
 #include "engines/pool_body.hpp"
+#include "engines/pull_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/tile_packed_body.hpp"
