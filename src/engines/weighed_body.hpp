@@ -39,7 +39,28 @@ template <int known, class T> void add_rows(const Counted<T>& from, int64_t n, b
   V::store(to + i, blend<known, T>(from, n, i, first ? V::splat(&nothing) : V::load(to + i, edge), edge), edge);
 }
 
+/// Rows of one element each: scaled copies, each of which but the last reaches into the next one.
+template <class T> void scale_rows(const WeighedRows<T>& run) {
+  using V = Vec<T>;
+  static constexpr T nothing = T(-0.0);
+  const int64_t whole = run.count / V::lanes * V::lanes;
+  const auto edge = V::mask_of(run.count - whole);
+  for (int64_t j = 0; j < run.rows; ++j) {
+    const T* const from = run.from + (run.places[j] - run.first) * run.count;
+    T* const to = run.to + j * run.count;
+    const bool counts = run.weights[j] != 0;
+    const auto weight = V::splat(run.weights + j), zero = V::splat(&nothing);
+    const auto scaled = [&](auto x) { return counts ? V::add(zero, V::mul(weight, x)) : zero; };
+    for (int64_t i = 0; i < whole; i += V::lanes) V::store(to + i, scaled(V::load(from + i)));
+    if (whole == run.count) continue;
+    const auto last = scaled(V::load(from + whole, edge));
+    if (j + 1 < run.rows && run.count >= V::lanes) V::store(to + whole, last);
+    else V::store(to + whole, last, edge);
+  }
+}
+
 template <class T> void weigh_rows(const WeighedRows<T>& run) {
+  if (run.taps == 1) return scale_rows(run);
   for (int64_t j = 0; j < run.rows; ++j) {
     T* const to = run.to + j * run.count;
     Counted<T> counted;
@@ -63,14 +84,19 @@ template <class T> void weigh_rows(const WeighedRows<T>& run) {
 }
 
 /// A register of results of some lines, whose first ones these are. `whole`: they and what they take fill registers.
-template <bool whole, class T>
-void weigh_lanes(const WeighedLines<T>& run, const LaneTap<T>* taps, const T* from, T* to, int64_t lines,
+/// `known`: how many taps there are, if not 0.
+template <bool whole, int known, class T>
+void weigh_lanes(const WeighedLines<T>& run, const LaneTap<T>* given, const T* from, T* to, int64_t lines,
                  [[maybe_unused]] typename Vec<T>::Mask held, [[maybe_unused]] typename Vec<T>::Mask made) {
   using V = Vec<T>;
   static constexpr T nothing = T(-0.0);
+  LaneTap<T> kept[known > 0 ? known : 1];  // which no result can lie upon: they stay in registers
+  if constexpr (known > 0) std::copy_n(given, known, kept);
+  const LaneTap<T>* const taps = known > 0 ? kept : given;
+  const int64_t count = known > 0 ? known : run.taps_each;
   for (int64_t line = 0; line < lines; ++line, from += run.in, to += run.out) {
     typename V::Register sum = V::splat(&nothing);
-    for (int64_t t = 0; t < run.taps_each; ++t) {
+    for (int64_t t = 0; t < count; ++t) {
       typename V::Register near;
       if constexpr (whole) near = V::load(from + taps[t].begin);
       else near = V::load(from + taps[t].begin, held);
@@ -81,7 +107,7 @@ void weigh_lanes(const WeighedLines<T>& run, const LaneTap<T>* taps, const T* fr
   }
 }
 
-template <class T> void weigh_lines(const WeighedLines<T>& run) {
+template <int known, class T> void weigh_known_lines(const WeighedLines<T>& run) {
   using V = Vec<T>;
   constexpr int64_t together = 16;  // lines that stay in the cache meanwhile
   const auto held = V::mask_of(std::min<int64_t>(run.in, V::lanes));
@@ -92,8 +118,14 @@ template <class T> void weigh_lines(const WeighedLines<T>& run) {
       const T* const from = run.from + line * run.in;
       T* const to = run.to + line * run.out + at;
       const int64_t left = std::min<int64_t>(run.out - at, V::lanes);
-      if (left == V::lanes && run.in >= V::lanes) weigh_lanes<true>(run, taps, from, to, lines, held, held);
-      else weigh_lanes<false>(run, taps, from, to, lines, held, V::mask_of(left));
+      if (left == V::lanes && run.in >= V::lanes) weigh_lanes<true, known>(run, taps, from, to, lines, held, held);
+      else weigh_lanes<false, known>(run, taps, from, to, lines, held, V::mask_of(left));
     }
   }
+}
+
+template <class T> void weigh_lines(const WeighedLines<T>& run) {
+  if (run.taps_each == 1) weigh_known_lines<1>(run);
+  else if (run.taps_each == 2) weigh_known_lines<2>(run);
+  else weigh_known_lines<0>(run);
 }

@@ -82,7 +82,8 @@ struct Loop<F, T, operands, std::index_sequence<i...>> {
     return {&code, append(code, {.primitive = Primitive::input, .type = scalar_type_of<E>, .immediate = immediate})};
   }
 
-  static void write(ScalarCode& code) { code.result = F{}(input<Operand<i>>(code, i)...).place; }
+  /// Once for each kernel that is compiled.
+  [[gnu::cold]] static void write(ScalarCode& code) { code.result = F{}(input<Operand<i>>(code, i)...).place; }
 };
 
 template <class F, Operands operands, int arity, ScalarType type>
