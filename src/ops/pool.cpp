@@ -14,6 +14,7 @@
 #include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
+#include "ops/slopes.hpp"
 #include "ops/stop_gradient.hpp"
 #include "ops/windows.hpp"
 
@@ -87,6 +88,11 @@ Array pick(const Array& x, const Array& from, const Attributes& attributes, cons
 Array maximum_gradient(const Array& x, const Array& y, const Array& dy, const Attributes& attributes) {
   const Array* in[] = {&x, &y, &dy};
   return record(maximum_gradient_op, in, dy.dtype(), x.shape(), attributes);
+}
+
+Array operand_of(const Node& node, int i) {
+  add_count(node.in[i], one_user);
+  return Array::adopt(node.in[i]);
 }
 
 Array mean_gradient(const Array& dy, const Attributes& attributes, const Shape& shape) {
@@ -267,6 +273,23 @@ Extents::Extents(std::span<const int64_t> values) {
            std::to_string(values.size()) + " numbers", "give one number or one for each dim");
   }
   for (const int64_t value : values) values_[count_++] = value;
+}
+
+Array relu_slope_by_windows(const Array& g, const Array& y) {
+  const Node& node = *g.node();
+  if (node.op != &maximum_gradient_op || node.recorder != &Context::current() || node.in[0] != y.node()) return {};
+  const Array pooled = operand_of(node, 1), dy = operand_of(node, 2);
+  if (dy.dtype() != y.dtype()) return {};
+  return maximum_gradient(y, pooled, relu_slope(dy, pooled), node.attributes);
+}
+
+Array given_by_windows(const Array& g) {
+  static const Op& relu_slope_op = *find_op("relu_slope");
+  const Node& node = *g.node();
+  if (node.op != &maximum_gradient_op || node.recorder != &Context::current()) return {};
+  const Node *const pooled = node.in[1], *const dy = node.in[2];
+  if (dy == nullptr || dy->op != &relu_slope_op || dy->in[1] != pooled) return {};  // others may belong to padding
+  return operand_of(node, 2);
 }
 
 Array maxpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad,

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <rosin/activation.hpp>
 #include <rosin/approx.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
@@ -11,6 +16,7 @@
 #include <rosin/grad.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/profile.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
@@ -96,6 +102,76 @@ TEST(Pool, NormsOfWindowsAreNNlibs) {
   EXPECT_TRUE(allclose(lpnormpool(x, 1, 2, 1, 1), Array({3.0, 7.0, 4.0, 2.0, 3.0, 1.0}, {6, 1, 1})));
   EXPECT_EQ(lpnormpool(x, 2, 2, {}, {}, {.ceil = true}).shape(), (Shape{3, 1, 1}));
   EXPECT_THROW(lpnormpool(x, 0, 2), Error);
+}
+
+/// What the loss sum(w * maxpool(relu(x + b))) gives back to each element of x, by definition; images (size, size, n).
+struct Windows {
+  int64_t size, window, stride, pad;
+  int64_t out() const { return (size + 2 * pad - window) / stride + 1; }
+};
+std::vector<double> given_back(const Windows& s, const std::vector<double>& x, const std::vector<double>& w) {
+  std::vector<double> back(x.size());
+  const auto planes = static_cast<int64_t>(x.size()) / (s.size * s.size);
+  for (int64_t at = 0; at < planes * s.out() * s.out(); ++at) {
+    const int64_t plane = at / (s.out() * s.out()), row = at / s.out() % s.out(), column = at % s.out();
+    size_t first = 0;
+    double largest = 0;  // of relu: what is no more gets nothing
+    for (int64_t tap = 0; tap < s.window * s.window; ++tap) {
+      const int64_t i = column * s.stride - s.pad + tap % s.window, j = row * s.stride - s.pad + tap / s.window;
+      if (i < 0 || j < 0 || i >= s.size || j >= s.size) continue;
+      const auto place = static_cast<size_t>((plane * s.size + j) * s.size + i);
+      if (x[place] > largest) largest = x[first = place];
+    }
+    if (largest > 0) back[first] += w[static_cast<size_t>(at)];
+  }
+  return back;
+}
+
+TEST(Pool, GivesBackThroughReluWhatItsWindowsHave) {
+  for (const Windows& s : {Windows{8, 2, 2, 0}, {9, 3, 2, 1}, {7, 3, 1, 1}, {6, 2, 3, 1}, {40, 3, 2, 1}}) {
+    const Shape shape{s.size, s.size, 3, 2};
+    const Array x = round(randn<double>(shape) * 2.0) - 0.5, w = randn<double>({s.out(), s.out(), 3, 2});  // with ties
+    const Array b = zeros({1, 1, 3, 1}, Float64);
+    const auto loss = [&](const Array& images, const Array& bias) {
+      return sum(w * maxpool(relu(images + bias), s.window, s.stride, s.pad));
+    };
+    const auto [dx, db] = gradient(loss, x, b);
+    const Array wanted(given_back(s, x.to_vector<double>(), w.to_vector<double>()), shape);
+    EXPECT_TRUE(allclose(dx, wanted, {.rtol = 1e-12, .atol = 1e-12})) << s.size;
+    EXPECT_TRUE(allclose(db, sum(wanted, {0, 1, 3}), {.rtol = 1e-12, .atol = 1e-11})) << s.size;
+  }
+}
+
+TEST(Pool, NoPassOverTheImagesAsksForTheirSigns) {
+  const Array x = randn({40, 40, 3, 2});
+  const Profile seen = profile([&] { eval(gradient([](const Array& y) { return sum(maxpool(relu(y), 2)); }, x)); });
+  int slopes = 0;
+  for (const ProfileEntry& entry : seen.entries) {
+    if (entry.ops.find("relu_slope") == std::string::npos) continue;
+    ++slopes;
+    EXPECT_EQ(entry.sizes.substr(0, 16), "(20, 20, 3, 2) F");
+  }
+  EXPECT_EQ(slopes, 1);
+}
+
+TEST(Pool, GradientsThroughReluHaveGradients) {
+  const Array x = randn<double>({9, 9, 2, 2}), w = randn<double>({9, 9, 2, 2}), step = 1e-6 * w;
+  const auto slope = [](const Array& at) {
+    return gradient([](const Array& images) { return sum(exp(maxpool(relu(images), 3, 2, 1))); }, at);
+  };
+  const Array product = gradient([&](const Array& at) { return sum(w * slope(at)); }, x);
+  EXPECT_TRUE(allclose(product, (slope(x + step) - slope(x - step)) / 2e-6, {.rtol = 1e-6, .atol = 1e-6}));
+}
+
+/// Of windows that lie in the padding, as of images without relu, not all give what they have.
+TEST(Pool, BiasesGetNothingOfThePadding) {
+  const Array x = full({2, 2, 1, 1}, -std::numeric_limits<double>::infinity(), Float64);
+  const Array b = zeros({1, 1, 1, 1}, Float64);
+  const auto bias = [&](auto f) {
+    return gradient([&](const Array& at) { return sum(maxpool(f(x + at), 2, 1, 1)); }, b).template item<double>();
+  };
+  EXPECT_EQ(bias([](const Array& y) { return y; }), 1);  // the window in the middle alone
+  EXPECT_EQ(bias([](const Array& y) { return relu(y); }), 0);
 }
 
 TEST(Pool, LargeStepsDoNotFit) {

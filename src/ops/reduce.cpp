@@ -16,6 +16,7 @@
 #include "ops/reducers.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
+#include "ops/windows.hpp"
 
 namespace rosin {
 namespace {
@@ -192,6 +193,15 @@ Array place_along(const Op& op, const Array& x, int dim) {
 
 Array scalar(const Array& x) { return reshape(x, Shape{}); }
 
+/// Whether of images all that their spatial dims hold becomes one sum.
+bool sums_planes(const Shape& from, const Shape& to) {
+  const int spatial = from.rank() - 2;
+  for (int d = 0; d < std::min(spatial, to.rank()); ++d) {
+    if (to[d] != 1) return false;
+  }
+  return spatial > 0;
+}
+
 }  // namespace
 
 Dims::Dims(std::span<const int> dims) {
@@ -258,6 +268,9 @@ Array sum_to(const Array& x, const Shape& shape) {
              to_string(from) + " -> " + to_string(shape), "reshape first");
     }
     if (!kept && from[d] != 1) mask |= uint64_t{1} << d;
+  }
+  if (sums_planes(from, shape)) {
+    if (const Array given = given_by_windows(x); !given.is_nothing()) return sum_to(given, shape);
   }
   return reshape(sum_over(x, mask, shape.rank()), shape);
 }

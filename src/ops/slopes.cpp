@@ -9,6 +9,7 @@
 #include "graph/record.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
+#include "ops/windows.hpp"
 
 namespace rosin {
 namespace {
@@ -66,7 +67,10 @@ Array as_computed(const Array& x, DType type) {
   return is_float(x.dtype()) || is_scalar(*x.node()) ? x : cast(x, type);
 }
 
-Array relu_slope(const Array& g, const Array& y) { return record(relu_slope_op, g, y); }
+Array relu_slope(const Array& g, const Array& y) {
+  const Array by_windows = relu_slope_by_windows(g, y);
+  return by_windows.is_nothing() ? record(relu_slope_op, g, y) : by_windows;
+}
 Array sigmoid_slope(const Array& g, const Array& y) { return record(sigmoid_slope_op, g, y); }
 Array tanh_slope(const Array& g, const Array& y) { return record(tanh_slope_op, g, y); }
 Array gelu_slope(const Array& g, const Array& x) { return record(gelu_slope_op, g, x); }

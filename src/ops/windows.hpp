@@ -30,4 +30,10 @@ template <class Narrow> Narrow narrowed(std::string_view op, std::string_view wh
 /// Spatial dims of images (spatial..., channels, batch); Error (shape) unless there are one to three.
 int spatial_dims(std::string_view op, const Array& x);
 
+/// relu_slope(g, y) where g is still what maxpool gives back to y: each window's largest element says it for all that
+/// the window gives, and of windows there are fewer than elements. Nothing where g is anything else.
+Array relu_slope_by_windows(const Array& g, const Array& y);
+/// What adds up, over images, to the same as g, where g is what that gave back: what the windows have. Else nothing.
+Array given_by_windows(const Array& g);
+
 }  // namespace rosin

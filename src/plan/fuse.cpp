@@ -69,6 +69,17 @@ void Fuser::run() {
   }
 }
 
+/// Whether the node reads its operands in any order: beside what is in logical order anyway, also in that.
+bool Fuser::reads_any_order(int32_t node) const {
+  const Kind kind = v(node).op->kind;
+  bool beside = false;
+  for (int i = 0; kind == Kind::elementwise && i < v(node).operands; ++i) {
+    const Value* const operand = v(node).in[i] < 0 ? nullptr : &v(v(node).in[i]);
+    beside = beside || (operand && operand->op && operand->op->movement == Movement::reshape);
+  }
+  return kind == Kind::window || beside;
+}
+
 void Fuser::count_readers() {
   for (auto* counts : {&readers_, &flattened_, &strided_}) counts->assign(s_.graph.values.size(), 0);
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
@@ -77,7 +88,7 @@ void Fuser::count_readers() {
       const auto operand = static_cast<size_t>(v(node).in[i]);
       ++readers_[operand];
       flattened_[operand] += v(node).op->movement == Movement::reshape ? 1 : 0;
-      strided_[operand] += v(node).op->kind == Kind::window ? 1 : 0;
+      strided_[operand] += reads_any_order(node) ? 1 : 0;
     }
   }
 }

@@ -76,6 +76,7 @@ class Fuser {
   bool keeps_order(int32_t node) const;
   void find_wanted_first();
   bool is_flattened(int32_t node) const;
+  bool reads_any_order(int32_t node) const;
   void count_readers();
   void add_member(int32_t unit, int32_t value, Level level);
   void add_call(int32_t node);
@@ -106,7 +107,7 @@ class Fuser {
   int32_t placing_ = 0;
   std::vector<int32_t> readers_;    // of nodes: how many operands of nodes they are
   std::vector<int32_t> flattened_;  // of nodes: how many of these read them in logical order, as reshapes do
-  std::vector<int32_t> strided_;    // of nodes: how many of them read any order, as windows do
+  std::vector<int32_t> strided_;    // of nodes: how many of them read any order, see reads_any_order
   std::vector<int32_t> summed_by_;  // of values: a call that can sum them up on its way, see take_sums_of_operand
   std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
 };
