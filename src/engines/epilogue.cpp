@@ -2,6 +2,7 @@
 #include "engines/epilogue.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include <rosin/error.hpp>
@@ -95,9 +96,8 @@ class Finished final : public VendorCall {
         apply_to_halves(c + first, bias ? bias + first : nullptr, residual ? residual + first : nullptr, some);
       });
     } else {
-      const bool relu = epilogue_.activation == Activation::relu;
-      if (bias != nullptr || residual != nullptr || relu)
-        tile_kernels().of<T>().epilogue({c, bias, residual, count, relu});
+      if (bias != nullptr || residual != nullptr || rectifies())
+        tile_kernels().of<T>().epilogue({c, bias, residual, count, rectifies(), static_cast<T>(most())});
       activate(c, count);
     }
   }
@@ -110,20 +110,25 @@ class Finished final : public VendorCall {
     for (const T* added : {bias, residual}) {
       if (added == nullptr) continue;
       widen(shape_.type, added, others, count);
-      epilogue({values, others, nullptr, count, false});
+      epilogue({values, others, nullptr, count});
       narrow(shape_.type, values, c, count);
       widen(shape_.type, c, values, count);
     }
     if (epilogue_.activation == Activation::none) return;
-    if (epilogue_.activation == Activation::relu) epilogue({values, nullptr, nullptr, count, true});
+    if (rectifies()) epilogue({values, nullptr, nullptr, count, true, most()});
     activate(values, count);
     narrow(shape_.type, values, c, count);
   }
 
-  /// By other activations than relu.
+  bool rectifies() const {
+    return epilogue_.activation == Activation::relu || epilogue_.activation == Activation::relu6;
+  }
+  float most() const { return epilogue_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity(); }
+
+  /// By activations that do more than to rectify.
   template <class T> void activate(T* c, int64_t count) const {
     const void* in[] = {c};
-    if (epilogue_.activation != Activation::none && epilogue_.activation != Activation::relu) activation_(c, in, count);
+    if (epilogue_.activation != Activation::none && !rectifies()) activation_(c, in, count);
   }
 
   std::unique_ptr<VendorCall> call_;

@@ -4,11 +4,12 @@
 template <class T> void add_and_activate(const EpilogueRun<T>& given) {
   using V = Vec<T>;
   const EpilogueRun<T> run = given;  // in registers: stores might be to anything
+  const auto most = V::splat(&run.most);
   const auto end = [&](int64_t i, auto... mask) {
     auto value = V::load(run.c + i, mask...);
     if (run.bias != nullptr) value = V::add(value, V::load(run.bias + i, mask...));
     if (run.residual != nullptr) value = V::add(value, V::load(run.residual + i, mask...));
-    if (run.relu) value = V::positive(value);
+    if (run.relu) value = V::at_most(V::positive(value), most);
     V::store(run.c + i, value, mask...);
   };
   int64_t i = 0;

@@ -119,6 +119,7 @@ template <> struct Vec<float> {
   static Register where_taken(Register a, Register b, Register value) { return _mm256_and_ps(taken(a, b), value); }
   static Register where_left(Register a, Register b, Register value) { return _mm256_andnot_ps(taken(a, b), value); }
   static Register positive(Register a) { return _mm256_max_ps(_mm256_setzero_ps(), a); }
+  static Register at_most(Register a, Register most) { return _mm256_min_ps(most, a); }
 };
 
 template <> struct Vec<double> {
@@ -180,6 +181,7 @@ template <> struct Vec<double> {
   static Register where_taken(Register a, Register b, Register value) { return _mm256_and_pd(taken(a, b), value); }
   static Register where_left(Register a, Register b, Register value) { return _mm256_andnot_pd(taken(a, b), value); }
   static Register positive(Register a) { return _mm256_max_pd(_mm256_setzero_pd(), a); }
+  static Register at_most(Register a, Register most) { return _mm256_min_pd(most, a); }
 };
 
 #include "engines/attention_body.hpp"

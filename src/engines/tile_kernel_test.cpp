@@ -25,10 +25,11 @@ std::vector<const TileKernels*> kernels_of_this_processor() {
 }
 
 /// What an epilogue gives, by its definition.
-template <class T> T ended(T sum, const T* bias, const T* residual, bool relu) {
+template <class T> T ended(T sum, const T* bias, const T* residual, bool relu, T most) {
   if (bias) sum += *bias;
   if (residual) sum += *residual;
-  return relu && sum < T(0) ? T(0) : sum;
+  if (!relu) return sum;
+  return sum < T(0) ? T(0) : sum > most ? most : sum;
 }
 
 template <class T> void compare_epilogues(const EpilogueRun<T>& of, const TypedKernels<T>& kernels, const char* name) {
@@ -36,11 +37,12 @@ template <class T> void compare_epilogues(const EpilogueRun<T>& of, const TypedK
   const T* const given = of.c;
   for (size_t first : {size_t{0}, size_t{1}}) {
     std::vector<T> result(given, given + count);
-    kernels.epilogue({result.data() + first, of.bias, of.residual, of.count - static_cast<int64_t>(first), of.relu});
+    kernels.epilogue(
+        {result.data() + first, of.bias, of.residual, of.count - static_cast<int64_t>(first), of.relu, of.most});
     for (size_t i = first; i < count; ++i) {
       const size_t k = i - first;
       const T wanted =
-          ended(given[i], of.bias ? of.bias + k : nullptr, of.residual ? of.residual + k : nullptr, of.relu);
+          ended(given[i], of.bias ? of.bias + k : nullptr, of.residual ? of.residual + k : nullptr, of.relu, of.most);
       EXPECT_TRUE(std::isnan(wanted) ? std::isnan(result[i])
                                      : result[i] == wanted && std::signbit(result[i]) == std::signbit(wanted))
           << name << ", " << count << " elements, number " << i << ": " << result[i] << ", not " << wanted;
@@ -56,9 +58,12 @@ template <class T> void compare_epilogues(const TypedKernels<T>& kernels, const 
     c[static_cast<size_t>(count) - 1] = std::numeric_limits<T>::quiet_NaN();
     c[static_cast<size_t>(count) / 2] = -std::numeric_limits<T>::infinity();
     for (int parts = 0; parts < 8; ++parts) {
-      compare_epilogues<T>({c.data(), (parts & 1) != 0 ? bias.data() : nullptr,
-                            (parts & 2) != 0 ? residual.data() : nullptr, count, (parts & 4) != 0},
-                           kernels, name);
+      EpilogueRun<T> run{.c = c.data(), .count = count, .relu = (parts & 4) != 0};
+      if ((parts & 1) != 0) run.bias = bias.data();
+      if ((parts & 2) != 0) run.residual = residual.data();
+      compare_epilogues<T>(run, kernels, name);
+      run.most = T(0.25);
+      compare_epilogues<T>(run, kernels, name);
     }
   }
 }

@@ -97,6 +97,7 @@ template <class T> struct Vec {
     return ((a == b) | (a != a)) ? Register{} : value;
   }
   static Register positive(Register a) { return a < Register{} ? Register{} : a; }
+  static Register at_most(Register a, Register most) { return a > most ? most : a; }
 };
 
 #include "engines/attention_body.hpp"

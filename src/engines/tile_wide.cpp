@@ -103,6 +103,7 @@ template <> struct Vec<float> {
     return _mm512_maskz_mov_ps(static_cast<Mask>(~taken(a, b)), value);
   }
   static Register positive(Register a) { return _mm512_maskz_max_ps(0xffff, _mm512_setzero_ps(), a); }
+  static Register at_most(Register a, Register most) { return _mm512_maskz_min_ps(0xffff, most, a); }
 };
 
 template <> struct Vec<double> {
@@ -153,6 +154,7 @@ template <> struct Vec<double> {
     return _mm512_maskz_mov_pd(static_cast<Mask>(~taken(a, b)), value);
   }
   static Register positive(Register a) { return _mm512_maskz_max_pd(0xff, _mm512_setzero_pd(), a); }
+  static Register at_most(Register a, Register most) { return _mm512_maskz_min_pd(0xff, most, a); }
 };
 
 #include "engines/attention_body.hpp"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -117,6 +118,7 @@ std::vector<float> by_hand(std::vector<float> result, const Epilogue& epilogue, 
     if (epilogue.bias) result[i] += bias[i % bias.size()];
     if (epilogue.residual) result[i] += residual[i];
     if (epilogue.activation == Activation::relu) result[i] = result[i] < 0 ? 0 : result[i];
+    if (epilogue.activation == Activation::relu6) result[i] = std::clamp(result[i], 0.0f, 6.0f);
     if (epilogue.activation == Activation::tanh) result[i] += 1;  // see add_one
   }
   return result;
@@ -128,6 +130,8 @@ constexpr Epilogue all_epilogues[] = {{.bias = true},
                                       {.activation = Activation::tanh},
                                       {.bias = true, .activation = Activation::relu},
                                       {.bias = true, .activation = Activation::tanh},
+                                      {.activation = Activation::relu6},
+                                      {.bias = true, .activation = Activation::relu6},
                                       {.bias = true, .residual = true, .activation = Activation::relu},
                                       {.bias = true, .residual = true, .activation = Activation::tanh}};
 

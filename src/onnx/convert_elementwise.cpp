@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include <rosin/activation.hpp>
 #include <rosin/bits.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
@@ -143,13 +144,21 @@ Arrays bit_cast(const NodeCall& call) {
 
 Arrays cast_like(const NodeCall& call) { return {as(call[0], call[1].dtype())}; }
 
+/// Whether x is that number, as a constant of the model on the CPU.
+bool is_known(const Array& x, double value) {
+  return is_constant(*x.node()) && x.node()->device == 0 && x.count() == 1 && x.item<double>() == value;
+}
+
+/// Bounds of relu6 are that op, which calls compute on their way.
 Arrays clip(const NodeCall& call) {
   Array x = call[0];
   if (call.opset() < 11) {
     const double widest = static_cast<double>(std::numeric_limits<float>::max());
     const double low = call.real("min", -widest), high = call.real("max", widest);
-    return {clamp(x, low, high)};
+    return {low == 0 && high == 6 && is_float(x.dtype()) ? relu6(x) : clamp(x, low, high)};
   }
+  const bool to_six = call.has(1) && call.has(2) && is_known(call[1], 0) && is_known(call[2], 6);
+  if (to_six && is_float(x.dtype())) return {relu6(x)};
   if (call.has(1)) x = max(x, call[1]);
   if (call.has(2)) x = min(x, call[2]);
   return {x};

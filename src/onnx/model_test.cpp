@@ -1,6 +1,9 @@
 // Models from ONNX files: calling, walking, training, errors. Files are made by hand (file_testing.hpp).
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include <rosin/chain.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/dense.hpp>
@@ -11,6 +14,7 @@
 #include <rosin/move.hpp>
 #include <rosin/onnx.hpp>
 #include <rosin/optim.hpp>
+#include <rosin/profile.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/rules.hpp>
 #include <rosin/show.hpp>
@@ -108,6 +112,19 @@ TEST_F(OnnxModel, DoesNotTrainStatisticsSettingsAndIntegers) {
   const std::vector<float> y = model(Array({0.0f, 3.0f}, {2, 1})).to_vector();
   EXPECT_NEAR(y[0], 5, 1e-4);
   EXPECT_EQ(y[1], -0.25f);
+}
+
+// relu6 is one op, which calls compute on their way; others are two. NaN stays.
+TEST_F(OnnxModel, ClipsBetweenConstants) {
+  const Array x({-1.0f, 3.0f, 7.0f, std::numeric_limits<float>::quiet_NaN()}, {4, 1});
+  for (const float high : {6.0f, 5.0f}) {
+    const onnx::Model model = load(model_file(node("Clip", {"x", "low", "high"}, {"y"}) + floats("low", {}, {0}) +
+                                              floats("high", {}, {high}) + input("x", {-1, 4}) + output("y", {-1, 4})));
+    const std::vector<float> y = model(x).to_vector();
+    EXPECT_EQ((std::vector<float>{y[0], y[1], y[2]}), (std::vector<float>{0, 3, high}));
+    EXPECT_TRUE(std::isnan(y[3]));
+    EXPECT_EQ(profile([&] { eval(model(x)); }).entries.at(0).ops, high == 6 ? "relu6" : "max min");
+  }
 }
 
 TEST_F(OnnxModel, ComputesWhatDependsOnConstantsAlone) {

@@ -46,7 +46,7 @@ const Op& logsigmoid_op = elementwise<1>(
 const Op& hardtanh_op =
     elementwise<1>(
         "hardtanh", "x between -1 and 1; gradient 0 at both", [](auto x) { return between(x, -1, 1); }, floats)
-        .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), -1, 1, b.gradient)); })
+        .with_gradient([](Backward& b) { b.give(0, inside(b.out(), -1, 1, b.gradient)); })
         .samples(-0.9, 0.9)
         .called(hardtanh);
 
@@ -71,7 +71,7 @@ const Op& leakyrelu_op = elementwise<2>(
 const Op& relu6_op =
     elementwise<1>(
         "relu6", "x between 0 and 6; gradient 0 at both", [](auto x) { return between(x, 0, 6); }, floats)
-        .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), 0, 6, b.gradient)); })
+        .with_gradient([](Backward& b) { b.give(0, inside(b.out(), 0, 6, b.gradient)); })
         .samples(0.5, 2)
         .called(relu6);
 

@@ -94,8 +94,9 @@ struct CallWindow {
   bool mean = false;       // pooling: of the mean, else of the maximum
 };
 
-/// The gradients of activations are that of the result by the activation's operand, times the result.
-enum class Activation : uint8_t { none, relu, sigmoid, tanh, gelu, relu_gradient, gelu_gradient };
+/// The gradients of activations are that of the result by the activation's operand, times the result. Plug-ins know
+/// those up to the gradients (rosin_activation).
+enum class Activation : uint8_t { none, relu, sigmoid, tanh, gelu, relu_gradient, gelu_gradient, relu6 };
 
 constexpr bool is_gradient(Activation activation) {
   return activation == Activation::relu_gradient || activation == Activation::gelu_gradient;

@@ -256,14 +256,14 @@ std::vector<int32_t> values_of_epilogue(const Step& step) {
 }
 
 const Op& op_of(Activation activation) {
-  static const Op* const ops[] = {nullptr,         find_op("relu"),       find_op("sigmoid"),   find_op("tanh"),
-                                  find_op("gelu"), find_op("relu_slope"), find_op("gelu_slope")};
+  static const Op* const ops[] = {nullptr,         find_op("relu"),       find_op("sigmoid"),    find_op("tanh"),
+                                  find_op("gelu"), find_op("relu_slope"), find_op("gelu_slope"), find_op("relu6")};
   return *ops[static_cast<size_t>(activation)];
 }
 
 Activation activation_of(const Op& op) {
   for (const Activation known : {Activation::relu, Activation::sigmoid, Activation::tanh, Activation::gelu,
-                                 Activation::relu_gradient, Activation::gelu_gradient}) {
+                                 Activation::relu_gradient, Activation::gelu_gradient, Activation::relu6}) {
     if (&op == &op_of(known)) return known;
   }
   return Activation::none;

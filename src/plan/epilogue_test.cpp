@@ -54,7 +54,7 @@ template <class F> Array chain(F&& product, const Array& bias, const Array& resi
   return y;
 }
 
-constexpr Op activations[] = {nullptr, relu, sigmoid, tanh, gelu};
+constexpr Op activations[] = {nullptr, relu, relu6, sigmoid, tanh, gelu};
 
 template <class F>
 void expect_same_bits(F&& product, const Array& bias, const Array& residual, const std::string& what) {
@@ -159,8 +159,8 @@ TEST(Epilogue, NotANumberAndZerosWithASignStay) {
 
 TEST(Epilogue, ALayerIsOneCall) {
   const Array x = ones({4, 7});
-  for (const Activation& act :
-       {Activation(identity), Activation(relu), Activation(sigmoid), Activation(tanh), Activation(gelu)}) {
+  for (const Activation& act : {Activation(identity), Activation(relu), Activation(relu6), Activation(sigmoid),
+                                Activation(tanh), Activation(gelu)}) {
     const Dense layer(4, 6, act);
     eval();
     EXPECT_EQ(launches([&] { return layer(x); }), (Launched{0, 1}));
@@ -168,6 +168,13 @@ TEST(Epilogue, ALayerIsOneCall) {
   const Dense other(4, 6, swish);
   eval();
   EXPECT_EQ(launches([&] { return other(x); }), (Launched{1, 1}));
+}
+
+TEST(Epilogue, TheSlopeOfReluUpToSixNeedsNothingFromBefore) {
+  const Array x = ones({4, 7}), w = ones({6, 4}), bias = ones({6});
+  const auto loss = [&](const Array& at) { return sum(relu6(matmul(at, x) + bias)); };
+  EXPECT_EQ(launches([&] { return gradient(loss, w); }),
+            launches([&] { return gradient([&](const Array& at) { return sum(relu(matmul(at, x) + bias)); }, w); }));
 }
 
 TEST(Epilogue, WhatSomebodyElseReadsIsComputedApart) {
