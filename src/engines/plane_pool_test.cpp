@@ -188,6 +188,16 @@ TEST(PlanePool, ResultsHaveTheBitsOfImagesWithChannelsFirst) {
   }
 }
 
+/// (Their bits are among those above.)
+TEST(PlanePool, OneImageInCwhnIsSharedOutByRows) {
+  PoolSpec spec = spec_of(1, 64, {{56, 3, 2, 1, 1}, {56, 3, 2, 1, 1}});
+  EXPECT_GT(prepare_pool(spec)->chunks(), 1);
+  spec.kind = PoolKind::max_backward;  // rows share elements
+  EXPECT_EQ(prepare_pool(spec)->chunks(), 1);
+  EXPECT_EQ(prepare_pool(spec_of(1, 4, {{8, 2, 2}, {8, 2, 2}}))->chunks(), 1);  // worth no second thread
+  EXPECT_EQ(prepare_pool(spec_of(0, 64, {{56, 3, 2, 1, 1}, {56, 3, 2, 1, 1}}))->chunks(), 0);
+}
+
 TEST(PlanePool, WideRowsGoByPlanes) {
   const auto engine = [](const std::vector<Dim>& dims) {
     return std::string(prepare_pool(spec_of(40, 1, dims))->engine());

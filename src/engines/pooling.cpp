@@ -71,8 +71,7 @@ template <class T> class Pool final : public VendorCall {
         kernels_(kernels_for(lane_elements(spec) * int64_t{sizeof(T)}, is_forward(spec.kind) || tiles(spec)).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
-    step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
-    chunks_ = spec.channels == 0 ? 0 : (spec.batch + step_ - 1) / step_;
+    cut(s.out.count() * taps * spec.channels);
     scratch_bytes_ = static_cast<size_t>(taps) * sizeof(int64_t);
     width_ = {s.in.w, s.kernel.w, s.stride.w, s.dilation.w, s.pad_low.w};
     height_ = {s.in.h, s.kernel.h, s.stride.h, s.dilation.h, s.pad_low.h};
@@ -93,7 +92,8 @@ template <class T> class Pool final : public VendorCall {
     const int64_t in = shape_.in.count() * spec_.channels, out = shape_.out.count() * spec_.channels;
     const T* first = static_cast<const T*>(buffers.first);
     T* result = static_cast<T*>(buffers.result);
-    for (int64_t n = chunk * step_; n < std::min(spec_.batch, (chunk + 1) * step_); ++n) {
+    const int64_t images = chunk / parts_, part = chunk % parts_, rows = rows_of_image();
+    for (int64_t n = images * step_; n < std::min(spec_.batch, (images + 1) * step_); ++n) {
       PoolRun<T> run;
       run.channels = spec_.channels;
       run.overlaps = overlaps_;
@@ -114,7 +114,8 @@ template <class T> class Pool final : public VendorCall {
           run.dy = first + n * out;
         }
       }
-      run_image(run, static_cast<int64_t*>(scratch));
+      for (int64_t row = part_begin(rows, parts_, part); row < part_begin(rows, parts_, part + 1); ++row)
+        run_row(run, row, static_cast<int64_t*>(scratch));
     }
   }
 
@@ -127,23 +128,31 @@ template <class T> class Pool final : public VendorCall {
     return ((place.d * shape_.in.h + place.h) * shape_.in.w + place.w) * shape_.channels;
   }
 
-  void run_image(const PoolRun<T>& image, int64_t* border) const {
-    const PoolShape& s = shape_;
-    for (int64_t d = 0; d < s.out.d; ++d) {
-      for (int64_t h = 0; h < s.out.h; ++h) {
-        const bool row_inside = depth_.holds(d) && height_.holds(h);
-        const int64_t row = (d * s.out.h + h) * s.out.w;
-        const int64_t first = first_inside_, last = last_inside_;
-        for (int64_t w = s.out.w - 1; w >= last; --w) run_border(image, {w, h, d}, row + w, 1, border);
-        if (first < last && !row_inside) run_border(image, {first, h, d}, row + first, last - first, border);
-        if (first < last && row_inside) {
-          PoolRun<T> inside = image;
-          inside.least = -std::numeric_limits<T>::infinity();
-          run_windows(inside, {first, h, d}, row + first, last - first, offsets_.data(), s.kernel.count());
-        }
-        for (int64_t w = first - 1; w >= 0; --w) run_border(image, {w, h, d}, row + w, 1, border);
-      }
+  int64_t rows_of_image() const { return shape_.out.h * shape_.out.d; }
+
+  /// Into images, or rows of windows of one that is worth more than a thread; what gradients add up is of whole images.
+  void cut(int64_t operations) {
+    constexpr int64_t thousands_per_microsecond = 2;
+    step_ = images_per_chunk(spec_.batch, operations, thousands_per_microsecond);
+    if (is_forward(spec_.kind) && step_ == 1 && spec_.batch > 0) {
+      const int64_t wanted = worthwhile_chunks(spec_.batch * operations / (1000 * thousands_per_microsecond));
+      parts_ = std::clamp<int64_t>((wanted + spec_.batch - 1) / spec_.batch, 1, std::max<int64_t>(1, rows_of_image()));
     }
+    chunks_ = spec_.channels == 0 ? 0 : (spec_.batch + step_ - 1) / step_ * parts_;
+  }
+
+  void run_row(const PoolRun<T>& image, int64_t number, int64_t* border) const {
+    const int64_t h = number % shape_.out.h, d = number / shape_.out.h, row = number * shape_.out.w;
+    const bool row_inside = depth_.holds(d) && height_.holds(h);
+    const int64_t first = first_inside_, last = last_inside_;
+    for (int64_t w = shape_.out.w - 1; w >= last; --w) run_border(image, {w, h, d}, row + w, 1, border);
+    if (first < last && !row_inside) run_border(image, {first, h, d}, row + first, last - first, border);
+    if (first < last && row_inside) {
+      PoolRun<T> inside = image;
+      inside.least = -std::numeric_limits<T>::infinity();
+      run_windows(inside, {first, h, d}, row + first, last - first, offsets_.data(), shape_.kernel.count());
+    }
+    for (int64_t w = first - 1; w >= 0; --w) run_border(image, {w, h, d}, row + w, 1, border);
   }
 
   /// One window that leaves the image, or some that do so only above or below: only the taps inside count.
@@ -196,7 +205,7 @@ template <class T> class Pool final : public VendorCall {
   int64_t first_inside_ = 0, last_inside_ = 0;  // windows along w that need no border
   bool overlaps_ = true;                        // whether two windows may share an element
   bool covered_ = false;                        // whether each element has a window, and only one
-  int64_t step_ = 1;
+  int64_t step_ = 1, parts_ = 1;                // images of a chunk; chunks of an image
 };
 
 /// `least`: the maximum of no elements.
@@ -251,7 +260,7 @@ class HalfPool final : public VendorCall {
     image.second = wide[1];
     image.third = wide[2];
     image.result = floats;
-    one_->run_chunk(0, image, scratch);
+    for (int64_t chunk = 0; chunk < one_->chunks(); ++chunk) one_->run_chunk(chunk, image, scratch);
     narrow(type_, floats, static_cast<uint16_t*>(buffers.result) + n * counts_[3], counts_[3]);
   }
 
