@@ -112,15 +112,17 @@ TEST(ChannelsFirst, ReductionsOverAnyDimsAreTheSame) {
   }
 }
 
-/// Images whose planes fit a strip, or are cut into runs that end with them, or not; few and many channels and images.
+/// Images whose planes fit a strip, or are cut into runs that end with them, or not; few and many channels and images;
+/// and few images that are worth several threads.
 TEST(ChannelsFirst, ReductionsOfImagesOfAnySizeAreTheSame) {
   struct Size {
     Shape x, w;
   };
   const std::vector<Size> sizes = {
-      {{28, 28, 3, 4}, {3, 3, 3, 8}},       {{8, 9, 2, 65}, {2, 3, 2, 17}}, {{93, 71, 1, 3}, {2, 2, 1, 5}},
-      {{200, 31, 1, 1}, {1, 2, 1, 33}},     {{5001, 1, 2}, {2, 1, 3}},      {{17, 3, 40}, {3, 3, 600}},
-      {{9, 21, 40, 1, 2}, {2, 2, 1, 1, 4}}, {{66, 65, 1, 40}, {1, 1, 1, 2}}};
+      {{28, 28, 3, 4}, {3, 3, 3, 8}},       {{8, 9, 2, 65}, {2, 3, 2, 17}},  {{93, 71, 1, 3}, {2, 2, 1, 5}},
+      {{200, 31, 1, 1}, {1, 2, 1, 33}},     {{5001, 1, 2}, {2, 1, 3}},       {{17, 3, 40}, {3, 3, 600}},
+      {{9, 21, 40, 1, 2}, {2, 2, 1, 1, 4}}, {{66, 65, 1, 40}, {1, 1, 1, 2}}, {{28, 29, 2, 1}, {1, 2, 2, 256}},
+      {{70, 61, 1, 1}, {1, 2, 1, 64}},      {{5, 6, 2, 2}, {1, 2, 2, 1500}}};
   Rng rng(8);
   for (const Size& size : sizes) {
     const Array x = drawn(rng, size.x), w = drawn(rng, size.w);
