@@ -2,6 +2,8 @@
 // many workers want, none below about a millisecond.
 #include "engines/cuts.hpp"
 
+#include <bit>
+
 namespace rosin::engines {
 
 namespace {
@@ -25,8 +27,9 @@ bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
 
 int64_t worthwhile_chunks(int64_t microseconds) {
   if (microseconds < 2 * short_microseconds) return 1;
-  const int64_t few = std::min(few_chunks, microseconds / short_microseconds);
-  return std::clamp(microseconds / long_microseconds, few, most_chunks);
+  const int64_t few = std::min(few_chunks, microseconds / short_microseconds), many = microseconds / long_microseconds;
+  if (many > few_chunks) return std::min(many / 2 * 2, most_chunks);
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(few)));
 }
 
 int64_t microseconds_of(const MatmulSpec& spec, int64_t thousands_per_microsecond) {

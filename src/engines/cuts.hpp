@@ -33,6 +33,7 @@ struct MatmulCut {
 };
 
 /// How many chunks work of so many microseconds is worth: 1 below about 10, at most 8 below 9 milliseconds, at most 64.
+/// A power of two up to 8, and even beyond: of three or five chunks one of two threads would have one more.
 int64_t worthwhile_chunks(int64_t microseconds);
 
 /// About what a product takes on one thread that does `thousands_per_microsecond` thousand multiply-adds: the time of

@@ -10,9 +10,12 @@ TEST(Cuts, ChunksFollowTheTimeOfACall) {
   EXPECT_EQ(worthwhile_chunks(0), 1);
   EXPECT_EQ(worthwhile_chunks(9), 1);
   EXPECT_EQ(worthwhile_chunks(10), 2);
+  EXPECT_EQ(worthwhile_chunks(16), 2);  // not three, of which one of two threads would have two
+  EXPECT_EQ(worthwhile_chunks(39), 4);
   EXPECT_EQ(worthwhile_chunks(40), 8);
   EXPECT_EQ(worthwhile_chunks(8'000), 8);
   EXPECT_EQ(worthwhile_chunks(20'000), 20);  // many workers take part in long calls
+  EXPECT_EQ(worthwhile_chunks(15'500), 14);
   EXPECT_EQ(worthwhile_chunks(1'000'000), 64);
 }
 

@@ -4,6 +4,7 @@
 // columns wide, and stays in the first cache. Sums have the bits of tile_matmul.cpp. Read after tile_kernel.hpp.
 // Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -144,7 +145,12 @@ template <class T> class PackedMatmul final : public VendorCall {
   }
 
  private:
-  static constexpr int64_t least_columns = 8, least_rows = 2;  // panels of a chunk
+  static constexpr int64_t least_columns = 8, least_rows = 2;  // panels of a chunk, about
+
+  /// A power of two as far as there may be so many: of three or five parts one of two threads would have one more.
+  static int64_t evenly(int64_t parts, int64_t most) {
+    return parts <= 2 ? parts : std::min(most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(parts))));
+  }
 
   int64_t panels_of(int operand) const { return operand == 0 ? row_panels_ : column_panels_; }
 
@@ -157,10 +163,14 @@ template <class T> class PackedMatmul final : public VendorCall {
   void cut() {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec_, sizeof(T) == sizeof(float) ? 60 : 30));
     item_parts_ = std::min(wanted, spec_.batch);
-    if (keeps_a_) column_parts_ = std::clamp<int64_t>(column_panels_ / least_columns, 1, wanted);
+    if (keeps_a_) {
+      const int64_t parts = std::clamp<int64_t>(column_panels_ / least_columns, 1, wanted);
+      column_parts_ = evenly(parts, std::max(parts, std::min(wanted, 2 * column_panels_ / least_columns)));
+    }
     const int64_t most_rows =
         std::min(row_panels_, std::max<int64_t>(row_panels_ / least_rows, column_parts_ > 1 ? 1 : 2));
-    row_parts_ = std::clamp<int64_t>(wanted / (item_parts_ * column_parts_), 1, most_rows);
+    const int64_t left = wanted / (item_parts_ * column_parts_);
+    row_parts_ = evenly(std::clamp<int64_t>(left, 1, most_rows), std::max(most_rows, std::min(left, row_panels_)));
     chunks_ = item_parts_ * row_parts_ * column_parts_;
   }
   Panels panels_of(int64_t chunk) const {
