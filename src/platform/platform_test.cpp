@@ -15,6 +15,8 @@
 #include "platform/paths.hpp"
 #include "platform/processor.hpp"
 
+#include "../tests/sanitizer_testing.hpp"
+
 namespace rosin::platform {
 namespace {
 
@@ -64,6 +66,7 @@ TEST(LargePages, AreAskedForAndKeepWhatIsWritten) {
   prefer_large_pages(memory.data(), 100);  // holds none
   prefer_large_pages(nullptr, 0);
   EXPECT_EQ(std::count(memory.begin(), memory.end(), 7), static_cast<ptrdiff_t>(bytes));
+  if (emulated) GTEST_SKIP() << "emulators ask the system for no large pages";
   const std::string flags = flags_of_memory(memory.data() + bytes / 2);
   if (flags.empty() || !std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "no large pages";
   EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;
