@@ -24,7 +24,6 @@ Windows windows_of(const PoolSpec& spec, int dim) {
   return windows;
 }
 
-bool is_forward(PoolKind kind) { return kind == PoolKind::max_forward || kind == PoolKind::mean_forward; }
 bool is_maximum(PoolKind kind) { return kind == PoolKind::max_forward || kind == PoolKind::max_backward; }
 
 /// What both directions know of a plane.

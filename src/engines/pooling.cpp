@@ -56,8 +56,6 @@ const TileKernels& kernels_for(int64_t bytes, bool may_reach) {
   return bytes % kernels.vector_bytes == 0 || (may_reach && bytes < kernels.vector_bytes) ? kernels : tile_kernels();
 }
 
-bool is_forward(PoolKind kind) { return kind == PoolKind::max_forward || kind == PoolKind::mean_forward; }
-
 /// Of dim 0: along rows.
 bool tiles(const PoolSpec& spec) {
   return Axis{spec.in[0], spec.kernel[0], spec.stride[0], spec.dilation[0], spec.pad_low[0]}.tiles();

@@ -38,7 +38,7 @@ struct MatmulSpec {
   int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // 0: every item reads the same operand
   bool accumulate = false;                                             // C is added to, before the epilogue
   Epilogue epilogue;                    // bias has m elements, added along dim 0; the residual lies as C does
-  ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
+  ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu or relu6
 };
 
 enum class ConvKind : uint8_t { forward, backward_data, backward_weights };
@@ -60,12 +60,13 @@ struct ConvSpec {
   bool logical = false;                 // images stand in logical order
   bool weights_stay = false;            // most runs have the same: who runs the call keeps forms of them
   Epilogue epilogue;                    // of y, or of dx as the result of a transposed one: bias has its channels
-  ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
+  ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu or relu6
 };
 
 /// Mean divides by the whole window, padding counted. Max takes the lowest finite value for padding and passes NaN on;
 /// its gradient goes to the first largest element of a window (w fastest).
 enum class PoolKind : uint8_t { max_forward, max_backward, mean_forward, mean_backward };
+constexpr bool is_forward(PoolKind kind) { return kind == PoolKind::max_forward || kind == PoolKind::mean_forward; }
 
 /// Pooling of images in CWHN: (channels, w, h, d, batch). In logical order each channel is an image of one channel.
 /// Types: of floats.
