@@ -106,12 +106,12 @@ void FusedKernel::find_planes() {
 
 /// A few runs may be worth more chunks: each of them then takes the same lanes of every run. `chunk`: elements.
 void FusedKernel::share_lanes(int64_t chunk) {
-  constexpr int64_t lanes = 16, most_groups = 8, least_strip = 512;
+  constexpr int64_t most_groups = 8, least_strip = 512;
   const int64_t most = std::min({most_groups, planes_.lanes() / least_strip, total_ / chunk / cut_.parts});
   const auto wanted = static_cast<uint64_t>(most);
-  if (planes_.strip == 0 || wanted < 2 || planes_.pixels < lanes) return;
+  if (planes_.strip == 0 || wanted < 2 || planes_.pixels * planes_.channels < planes_.lanes()) return;
   lane_groups_ = static_cast<int64_t>(std::bit_floor(wanted));
-  strip_ = std::min(strip_, planes_.channels * (lanes / lane_groups_));
+  strip_ = std::min(strip_, planes_.lanes() / lane_groups_);
 }
 
 /// The sizes over which a root adds up, in logical order: those of the kernel, or of its rows.

@@ -16,6 +16,7 @@
 #include "grad/custom_rules.hpp"
 #include "graph/context.hpp"
 #include "graph/gather_form.hpp"
+#include "graph/handle.hpp"
 #include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
@@ -29,11 +30,6 @@ namespace rosin {
 namespace {
 
 using Sizes = std::vector<int64_t>;
-
-Array handle(Node* node) {
-  add_count(node, one_user);
-  return Array::adopt(node);
-}
 
 Sizes sizes_of(const Node& node) { return {node.sizes, node.sizes + node.rank}; }
 
@@ -379,7 +375,7 @@ Array Batching::value_of(Node* root) {
       open.push_back({in[top.next]});
       continue;
     }
-    if (!is_known) set(handle(node), made(*node));
+    if (!is_known) set(handle_of(node), made(*node));
     open.pop_back();
   }
   return values_.at(root);
@@ -393,7 +389,7 @@ Array Batching::made(const Node& node) const {
     const auto known = values_.find(operand);
     const bool is_mapped = known != values_.end() && !known->second.is_nothing();
     any = any || is_mapped;
-    in.push_back({is_mapped ? known->second : operand ? handle(operand) : Array(), is_mapped});
+    in.push_back({is_mapped ? known->second : operand ? handle_of(operand) : Array(), is_mapped});
   }
   if (!any) return {};
   const DeviceScope scope(node);

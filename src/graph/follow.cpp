@@ -9,6 +9,7 @@
 
 #include "graph/context.hpp"
 #include "graph/device_facts.hpp"
+#include "graph/handle.hpp"
 #include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
@@ -17,10 +18,7 @@
 namespace rosin {
 namespace {
 
-Array handle(const Node* node) {
-  add_count(const_cast<Node*>(node), one_user);
-  return Array::adopt(const_cast<Node*>(node));
-}
+Array handle(const Node* node) { return handle_of(const_cast<Node*>(node)); }
 
 /// What `root` is computed from, in recording order and with itself last; empty where something is no constant.
 std::vector<const Node*> constants_below(const Node* root) {

@@ -48,6 +48,11 @@ Array integer_quotient(const Array& a, const Array& b) {
   return as(sign(a) * sign(b) * floor_divide(abs(a), abs(b)), type);
 }
 
+/// Whether x is that number, as a constant of the model on the CPU.
+bool is_known(const Array& x, double value) {
+  return is_constant(*x.node()) && x.node()->device == 0 && x.count() == 1 && x.item<double>() == value;
+}
+
 }  // namespace
 
 Array worked_out(const std::vector<int64_t>& values, const Shape& shape) {
@@ -143,11 +148,6 @@ Arrays bit_cast(const NodeCall& call) {
 }
 
 Arrays cast_like(const NodeCall& call) { return {as(call[0], call[1].dtype())}; }
-
-/// Whether x is that number, as a constant of the model on the CPU.
-bool is_known(const Array& x, double value) {
-  return is_constant(*x.node()) && x.node()->device == 0 && x.count() == 1 && x.item<double>() == value;
-}
 
 /// Bounds of relu6 are that op, which calls compute on their way.
 Arrays clip(const NodeCall& call) {

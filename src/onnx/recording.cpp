@@ -11,6 +11,7 @@
 #include <rosin/index.hpp>
 
 #include "graph/context.hpp"
+#include "graph/handle.hpp"
 #include "graph/leaf.hpp"
 #include "ops/in_parts.hpp"
 #include "ops/sequence.hpp"
@@ -157,11 +158,6 @@ void Walk::add(const Pair& pair) {
   recording_.values.push_back(std::move(value));
 }
 
-Array handle(Node* node) {
-  add_count(node, one_user);
-  return Array::adopt(node);
-}
-
 /// Whether two arrays that the function made hold the same; of those that were there before, the array itself tells.
 bool are_same(const Node& a, const Node& b) {
   if (&a == &b) return true;
@@ -175,7 +171,7 @@ void Walk::add_source(const Pair& pair, RecordedValue& value) {
   if (value.varies || !are_same(*pair.first, *pair.second)) {
     refuse_batch("values that the function works out from it, of " + to_string(pair.first->shape()));
   }
-  value.value = handle(pair.first);
+  value.value = handle_of(pair.first);
 }
 
 bool is_whole(double x) { return std::abs(x) < 0x1p53 && x == std::floor(x); }
@@ -221,7 +217,7 @@ void Walk::add_op(const Pair& pair, RecordedValue& value) {
   for (const Operand& operand : value.operands) {
     value.varies |= operand.value >= 0 && recording_.values[static_cast<size_t>(operand.value)].varies;
   }
-  if (!value.varies) value.value = handle(pair.first);
+  if (!value.varies) value.value = handle_of(pair.first);
   if (node.op->kind == Kind::elementwise) return;
   value.attributes = node.attributes;
   if (node.op->movement == Movement::slice || node.op->movement == Movement::pad) {

@@ -9,6 +9,7 @@
 #include <rosin/special.hpp>
 
 #include "graph/context.hpp"
+#include "graph/handle.hpp"
 #include "graph/leaf.hpp"
 #include "ops/complex_forms.hpp"
 #include "ops/shapes.hpp"
@@ -35,8 +36,7 @@ DType whole_type(DType part) { return part == Float64 ? ComplexF64 : ComplexF32;
 Array undone(const Array& x, const Op& op) {
   const Node& node = *x.node();
   if (node.op != &op || node.recorder != &Context::current() || !node.in[0]) return {};
-  add_count(node.in[0], one_user);
-  return Array::adopt(node.in[0]);
+  return handle_of(node.in[0]);
 }
 
 Shape without_first(const Shape& shape) { return Shape(sizes_of(shape).subspan(1)); }

@@ -2,6 +2,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/context.hpp"
+#include "graph/handle.hpp"
 #include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
@@ -133,8 +134,7 @@ Array unwidened(const Array& x) {
   if (node.op != &cast_op || !pending || node.scalars != 0 || node.recorder != Context::current_or_null()) return x;
   Node* const from = node.arrays()[0];
   if (!is_float(from->dtype) || !is_float(node.dtype) || size_of(from->dtype) >= size_of(node.dtype)) return x;
-  add_count(from, one_user);
-  return Array::adopt(from);
+  return handle_of(from);
 }
 
 }  // namespace rosin

@@ -12,6 +12,7 @@
 
 #include "base/sizes.hpp"
 #include "graph/context.hpp"
+#include "graph/handle.hpp"
 #include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
@@ -175,8 +176,7 @@ Array unreshaped(const Array& x) {
   const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
   if (!pending && !(node.kept && node.arrays()[0]->ready())) return x;
   Node* const from = node.arrays()[0];
-  add_count(from, one_user);
-  return Array::adopt(from);
+  return handle_of(from);
 }
 
 /// A reshape of what this thread has reshaped looks at what that was made of: none stands between steps that could

@@ -12,6 +12,7 @@
 
 #include "base/sizes.hpp"
 #include "graph/context.hpp"
+#include "graph/handle.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/slopes.hpp"
@@ -88,11 +89,6 @@ Array pick(const Array& x, const Array& from, const Attributes& attributes, cons
 Array maximum_gradient(const Array& x, const Array& y, const Array& dy, const Attributes& attributes) {
   const Array* in[] = {&x, &y, &dy};
   return record(maximum_gradient_op, in, dy.dtype(), x.shape(), attributes);
-}
-
-Array operand_of(const Node& node, int i) {
-  add_count(node.in[i], one_user);
-  return Array::adopt(node.in[i]);
 }
 
 Array mean_gradient(const Array& dy, const Attributes& attributes, const Shape& shape) {
@@ -278,7 +274,7 @@ Extents::Extents(std::span<const int64_t> values) {
 Array relu_slope_by_windows(const Array& g, const Array& y) {
   const Node& node = *g.node();
   if (node.op != &maximum_gradient_op || node.recorder != &Context::current() || node.in[0] != y.node()) return {};
-  const Array pooled = operand_of(node, 1), dy = operand_of(node, 2);
+  const Array pooled = handle_of(node.in[1]), dy = handle_of(node.in[2]);
   if (dy.dtype() != y.dtype()) return {};
   return maximum_gradient(y, pooled, relu_slope(dy, pooled), node.attributes);
 }
@@ -289,7 +285,7 @@ Array given_by_windows(const Array& g) {
   if (node.op != &maximum_gradient_op || node.recorder != &Context::current()) return {};
   const Node *const pooled = node.in[1], *const dy = node.in[2];
   if (dy == nullptr || dy->op != &relu_slope_op || dy->in[1] != pooled) return {};  // others may belong to padding
-  return operand_of(node, 2);
+  return handle_of(node.in[2]);
 }
 
 Array maxpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad,

@@ -17,6 +17,7 @@ static_assert(static_cast<int>(plan::CallRole::value_gradient) == ROSIN_ROLE_VAL
 static_assert(static_cast<int>(plan::CallRole::last_cell_gradient) == ROSIN_ROLE_LAST_CELL_GRADIENT);
 static_assert(static_cast<int>(plan::Cell::gru) == ROSIN_CELL_GRU);
 static_assert(static_cast<int>(plan::Activation::tanh) == ROSIN_ACTIVATION_TANH);
+static_assert(static_cast<int>(plan::Activation::gelu_gradient) == ROSIN_ACTIVATION_GELU_GRADIENT);
 static_assert(static_cast<int>(plan::ComputeMode::bfloat16) == ROSIN_COMPUTE_BFLOAT16);
 static_assert(static_cast<int>(plan::Order::channels_first) == ROSIN_ORDER_CHANNELS_FIRST);
 
