@@ -68,7 +68,7 @@ template <class T> class WeighedCall final : public Call {
     out_ = inner;
     items_ = Pieces::of(lines_of(x, end - 1).outer / std::max<int64_t>(channels, 1), std::max(in_, most_), work);
     rows_ = {last().to, last().to};
-    if (items_.step == 1 && last().inner >= least_inner) rows_ = Pieces::of(last().to, last().inner, large_work);
+    if (items_.step == 1 && last().inner >= least_inner) rows_ = Pieces::of(last().to, last().inner, work);
   }
 
   int64_t chunks() const override { return out_ == 0 ? 0 : items_.count() * rows_.count(); }
@@ -77,6 +77,10 @@ template <class T> class WeighedCall final : public Call {
     const int64_t first_item = items_.first(chunk / rows_.count()), part = chunk % rows_.count();
     const int64_t items = items_.last(chunk / rows_.count()) - first_item;
     const Rows made{rows_.first(part), rows_.last(part)};
+    if (count_ == 2 && passes_[0].inner == 1 && passes_[0].taps == 1 && passes_[1].taps == 1) {
+      T* const to = static_cast<T*>(data.result) + first_item * out_ + made.first * last().inner;
+      if (run_planes(items, made, static_cast<const T*>(data.operands[0]) + first_item * in_, to, data)) return;
+    }
     const Rows read = rows_.count() == 1 ? Rows{0, last().from} : rows_read(made, data);
     const auto between = count_ > 1 ? std::make_unique_for_overwrite<T[]>(static_cast<size_t>(2 * items * most_))
                                     : std::unique_ptr<T[]>();
@@ -92,8 +96,8 @@ template <class T> class WeighedCall final : public Call {
   }
 
  private:
-  static constexpr int64_t work = 1 << 14, least_inner = 8;
-  static constexpr int64_t large_work = 1 << 15;  // elements of a part of an item
+  static constexpr int64_t work = 1 << 15;  // elements of a chunk
+  static constexpr int64_t least_inner = 8;
 
   struct Rows {
     int64_t first, last;
@@ -141,20 +145,39 @@ template <class T> class WeighedCall final : public Call {
 
   /// False, and nothing done, where a register does not hold all that as many neighbours take.
   bool run_lines(const Pass& pass, int64_t outer, const T* from, T* to, const CallData& data) const {
-    const auto rows = rows_of(pass, from, to, data);
+    engines::WeighedLines<T> run{.from = from, .to = to, .lines = outer, .in = pass.from, .out = pass.to};
+    const auto taps = lane_taps(pass, run, data);
+    if (!taps.empty()) kernels_.weigh_lines(run);
+    return !taps.empty();
+  }
+
+  /// The same with one tap along both dims of planes, of which some rows are made: nothing stands between the passes.
+  bool run_planes(int64_t items, const Rows& made, const T* from, T* to, const CallData& data) const {
+    const Pass &along = passes_[0], &across = passes_[1];
+    engines::WeighedLines<T> run{.from = from, .to = to, .lines = made.count(), .in = along.from, .out = along.to};
+    const auto taps = lane_taps(along, run, data);
+    if (taps.empty()) return false;
+    const auto rows = rows_of(across, from, to, data);
+    run.rows = rows.places + made.first;
+    run.row_weights = rows.weights + made.first;
+    run.planes = items;
+    run.plane = in_;
+    kernels_.weigh_lines(run);
+    return true;
+  }
+
+  /// Fills in the taps of a run, which it keeps; none where a register does not hold all that its results take.
+  std::vector<engines::LaneTap<T>> lane_taps(const Pass& pass, engines::WeighedLines<T>& run,
+                                             const CallData& data) const {
+    const auto rows = rows_of(pass, nullptr, nullptr, data);
     std::vector<engines::LaneTap<T>> taps(static_cast<size_t>((pass.to + lanes_ - 1) / lanes_ * pass.taps));
     for (size_t i = 0; i < taps.size(); ++i) {
       const auto group = static_cast<int64_t>(i) / pass.taps * lanes_, tap = static_cast<int64_t>(i) % pass.taps;
-      if (!fill_lanes(rows, pass, group, tap, taps[i])) return false;
+      if (!fill_lanes(rows, pass, run.begin_of(group, lanes_), tap, taps[i])) return {};
     }
-    kernels_.weigh_lines({.from = from,
-                          .to = to,
-                          .lines = outer,
-                          .in = pass.from,
-                          .out = pass.to,
-                          .taps = taps.data(),
-                          .taps_each = pass.taps});
-    return true;
+    run.taps = taps.data();
+    run.taps_each = pass.taps;
+    return taps;
   }
 
   /// Of the results from `group` on, as many as there are lanes.

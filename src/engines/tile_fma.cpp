@@ -92,11 +92,18 @@ template <> struct Vec<float> {
                                             _mm256_cmp_ps(a, _mm256_set1_ps(end), _CMP_LT_OQ))) == 0xff;
   }
   static Register power(Register a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
-  /// Lane `from[i]` in lane i, or 0 where that is less than 0.
-  static Register picked(Register a, const int32_t* from) {
-    const __m256i places = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    const __m256 none = _mm256_castsi256_ps(_mm256_srai_epi32(places, 31));
-    return _mm256_andnot_ps(none, _mm256_permutevar8x32_ps(a, places));
+  /// Which lane is taken for each lane: none where it is less than 0.
+  struct Picks {
+    __m256i places;
+    __m256 none;
+  };
+  static Picks picks(const int32_t* lanes_taken) {
+    const __m256i places = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lanes_taken));
+    return {places, _mm256_castsi256_ps(_mm256_srai_epi32(places, 31))};
+  }
+  /// The lanes that are taken, 0 where none is.
+  static Register picked(Register a, const Picks& which) {
+    return _mm256_andnot_ps(which.none, _mm256_permutevar8x32_ps(a, which.places));
   }
   static Register larger(Register kept, Register value) {
     const Register taken =
@@ -151,14 +158,20 @@ template <> struct Vec<double> {
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_pd(a, b); }
   static Register mul(Register a, Register b) { return _mm256_mul_pd(a, b); }
-  static Register picked(Register a, const int32_t* from) {
-    const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  struct Picks {
+    __m256i halves;
+    __m256d none;
+  };
+  static Picks picks(const int32_t* lanes_taken) {
+    const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lanes_taken));
     const __m256i first = _mm256_slli_epi64(_mm256_cvtepi32_epi64(words), 1);  // of two halves
     const __m256i second = _mm256_or_si256(first, _mm256_set1_epi64x(1));
     const __m256i halves = _mm256_or_si256(first, _mm256_slli_epi64(second, 32));
-    const __m256d none = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm_srai_epi32(words, 31)));
-    const __m256 picked_halves = _mm256_permutevar8x32_ps(_mm256_castpd_ps(a), halves);
-    return _mm256_andnot_pd(none, _mm256_castps_pd(picked_halves));
+    return {halves, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm_srai_epi32(words, 31)))};
+  }
+  static Register picked(Register a, const Picks& which) {
+    const __m256 halves = _mm256_permutevar8x32_ps(_mm256_castpd_ps(a), which.halves);
+    return _mm256_andnot_pd(which.none, _mm256_castps_pd(halves));
   }
   static Register larger(Register kept, Register value) {
     const Register taken =

@@ -310,9 +310,9 @@ TEST(TileKernels, SweepsAgreeWithTheDefinition) {
   }
 }
 
-/// Rows of all lengths around those of vectors, of up to eleven others, some of which do not count.
-template <class T> void expect_weighed_rows(const TileKernels& kernel) {
-  constexpr int64_t rows = 5, others = 7, taps = 11;
+/// Rows of all lengths around those of vectors, of others, some of which do not count.
+template <class T> void expect_weighed_rows(const TileKernels& kernel, int64_t taps) {
+  constexpr int64_t rows = 5, others = 7;
   std::vector<int32_t> places;
   std::vector<T> weights = converted<T>(random_values(rows * taps));
   for (int64_t i = 0; i < rows * taps; ++i) {
@@ -337,47 +337,90 @@ template <class T> void expect_weighed_rows(const TileKernels& kernel) {
   }
 }
 
-/// Lines of all lengths around those of registers; some results have fewer taps, and one none.
-template <class T> void expect_weighed_lines(const TileKernels& kernel) {
-  constexpr int64_t lines = 19, taps = 3;
+/// A table of taps for each register of a line's results; some results have fewer taps, and one none.
+template <class T> std::vector<LaneTap<T>> taps_of_lines(const WeighedLines<T>& run, int64_t lanes) {
+  std::vector<LaneTap<T>> table(static_cast<size_t>((run.out + lanes - 1) / lanes * run.taps_each));
+  const std::vector<T> weights = converted<T>(random_values(run.out * run.taps_each));
+  for (size_t i = 0; i < table.size(); ++i) {
+    const int64_t group = static_cast<int64_t>(i) / run.taps_each, tap = static_cast<int64_t>(i) % run.taps_each;
+    const int64_t first = run.begin_of(group * lanes, lanes);
+    table[i].begin = static_cast<int32_t>(std::min(first / 2, std::max<int64_t>(0, run.in - lanes)));
+    for (int64_t l = 0; l < lanes; ++l) {
+      const bool counts = first + l < run.out && (first + l + tap) % 4 != 1 && first + l != 2;
+      table[i].lanes[l] = counts ? static_cast<int32_t>(((first + l) * 5 + tap) % std::min(run.in, lanes)) : -1;
+      table[i].weights[l] = counts ? weights[static_cast<size_t>((first + l) * run.taps_each + tap)] : T(-0.0);
+    }
+  }
+  return table;
+}
+
+/// Result `at` of a line.
+template <class T> T sum_of_line(const WeighedLines<T>& run, int64_t lanes, const T* from, int64_t at) {
+  const int64_t l = at - run.begin_of(at / lanes * lanes, lanes);
+  T sum = T(-0.0);
+  for (int64_t tap = 0; tap < run.taps_each; ++tap) {
+    const LaneTap<T>& one = run.taps[at / lanes * run.taps_each + tap];
+    if (one.lanes[l] >= 0) sum += one.weights[l] * from[one.begin + one.lanes[l]];
+  }
+  return sum;
+}
+
+/// Lines of all lengths around those of registers.
+template <class T> void expect_weighed_lines(const TileKernels& kernel, int64_t taps) {
   const int64_t lanes = kernel.lanes<T>();
   for (const int64_t in : {int64_t{1}, int64_t{3}, lanes, lanes + 1, 3 * lanes}) {
     for (const int64_t out : {int64_t{1}, lanes - 1, lanes, 2 * lanes + 1}) {
-      const std::vector<T> from = converted<T>(random_values(lines * in));
-      const std::vector<T> weights = converted<T>(random_values(out * taps));
-      std::vector<T> to(static_cast<size_t>(lines * out) + 1, T(7)), expected = to;
-      std::vector<LaneTap<T>> table(static_cast<size_t>((out + lanes - 1) / lanes * taps));
-      for (size_t i = 0; i < table.size(); ++i) {
-        const auto first = static_cast<int64_t>(i) / taps * lanes, tap = static_cast<int64_t>(i) % taps;
-        table[i].begin = static_cast<int32_t>(std::min(first / 2, std::max<int64_t>(0, in - lanes)));
-        for (int64_t l = 0; l < lanes; ++l) {
-          const bool counts = first + l < out && (l + tap) % 4 != 1 && l != 2;
-          table[i].lanes[l] = counts ? static_cast<int32_t>((l * 5 + tap) % std::min(in, lanes)) : -1;
-          table[i].weights[l] = counts ? weights[static_cast<size_t>((first + l) * taps + tap)] : T(-0.0);
-        }
-      }
-      for (int64_t i = 0; i < lines * out; ++i) {
-        const int64_t line = i / out, l = i % out % lanes;
-        T sum = T(-0.0);
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          const LaneTap<T>& one = table[static_cast<size_t>(i % out / lanes * taps + tap)];
-          if (one.lanes[l] < 0) continue;
-          sum += one.weights[l] * from[static_cast<size_t>(line * in + one.begin + one.lanes[l])];
-        }
-        expected[static_cast<size_t>(i)] = sum;
-      }
-      kernel.of<T>().weigh_lines({from.data(), to.data(), lines, in, out, table.data(), taps});
+      WeighedLines<T> run{.lines = 19, .in = in, .out = out, .taps_each = taps};
+      const std::vector<T> from = converted<T>(random_values(run.lines * in));
+      std::vector<T> to(static_cast<size_t>(run.lines * out) + 1, T(7)), expected = to;
+      const auto table = taps_of_lines(run, lanes);
+      run.from = from.data(), run.to = to.data(), run.taps = table.data();
+      for (int64_t i = 0; i < run.lines * out; ++i)
+        expected[static_cast<size_t>(i)] = sum_of_line(run, lanes, run.from + i / out * in, i % out);
+      kernel.of<T>().weigh_lines(run);
       EXPECT_EQ(to, expected) << kernel.name << ' ' << in << " to " << out;
     }
   }
 }
 
-TEST(TileKernels, WeighedRowsAndLinesHaveTheBitsOfTheDefinitionInEveryKernel) {
+/// Planes of which each line of the result is a weighed row, more of them than stay in the cache together.
+template <class T> void expect_weighed_planes(const TileKernels& kernel) {
+  const int64_t lanes = kernel.lanes<T>(), rows = 5;
+  for (const int64_t in : {lanes - 1, 2 * lanes + 3}) {
+    for (const int64_t out : {lanes - 1, 40 * lanes + 1}) {
+      WeighedLines<T> run{.lines = 18, .in = in, .out = out, .planes = 3, .plane = rows * in};
+      const std::vector<T> from = converted<T>(random_values(run.planes * run.plane));
+      std::vector<T> weights = converted<T>(random_values(run.lines));
+      std::vector<T> to(static_cast<size_t>(run.planes * run.lines * out) + 1, T(7)), expected = to;
+      std::vector<int32_t> places;
+      for (int32_t i = 0; i < run.lines; ++i) places.push_back(i * 3 % rows);
+      weights[4] = 0;
+      const auto table = taps_of_lines(run, lanes);
+      run.from = from.data(), run.to = to.data(), run.taps = table.data();
+      run.rows = places.data(), run.row_weights = weights.data();
+      for (int64_t i = 0; i < run.planes * run.lines * out; ++i) {
+        const int64_t plane = i / out / run.lines, j = i / out % run.lines;
+        const T sum = sum_of_line(run, lanes, run.from + plane * run.plane + run.rows[j] * in, i % out);
+        expected[static_cast<size_t>(i)] = run.row_weights[j] == 0 ? T(-0.0) : run.row_weights[j] * sum;
+      }
+      kernel.of<T>().weigh_lines(run);
+      EXPECT_EQ(to, expected) << kernel.name << ' ' << in << " to " << out;
+    }
+  }
+}
+
+template <class T> void expect_weighed(const TileKernels& kernel) {
+  for (const int64_t taps : {1, 2, 11}) {
+    expect_weighed_rows<T>(kernel, taps);
+    expect_weighed_lines<T>(kernel, taps);
+  }
+  expect_weighed_planes<T>(kernel);
+}
+
+TEST(TileKernels, WeighedRowsLinesAndPlanesHaveTheBitsOfTheDefinitionInEveryKernel) {
   for (const TileKernels* kernel : kernels_of_this_processor()) {
-    expect_weighed_rows<float>(*kernel);
-    expect_weighed_rows<double>(*kernel);
-    expect_weighed_lines<float>(*kernel);
-    expect_weighed_lines<double>(*kernel);
+    expect_weighed<float>(*kernel);
+    expect_weighed<double>(*kernel);
   }
 }
 

@@ -73,10 +73,13 @@ template <class T> struct Vec {
     typedef uint32_t Words __attribute__((vector_size(16)));
     return (Register)((Words)a << 23);
   }
-  /// Lane `from[i]` in lane i, or 0 where that is less than 0.
-  static Register picked(Register a, const int32_t* from) {
+  /// Which lane is taken for each lane: none where it is less than 0.
+  using Picks = const int32_t*;
+  static Picks picks(const int32_t* lanes_taken) { return lanes_taken; }
+  /// The lanes that are taken, 0 where none is.
+  static Register picked(Register a, Picks which) {
     Register taken = {};
-    for (int lane = 0; lane < lanes; ++lane) taken[lane] = from[lane] < 0 ? T(0) : a[from[lane]];
+    for (int lane = 0; lane < lanes; ++lane) taken[lane] = which[lane] < 0 ? T(0) : a[which[lane]];
     return taken;
   }
   static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }

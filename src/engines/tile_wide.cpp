@@ -73,10 +73,18 @@ template <> struct Vec<float> {
   static Register power(Register a) {
     return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_castps_si512(a), 23));
   }
-  /// Lane `from[i]` in lane i, or 0 where that is less than 0.
-  static Register picked(Register a, const int32_t* from) {
-    const __m512i places = _mm512_loadu_si512(from);
-    return _mm512_maskz_permutexvar_ps(static_cast<Mask>(~_mm512_movepi32_mask(places)), places, a);
+  /// Which lane is taken for each lane: none where it is less than 0.
+  struct Picks {
+    __m512i places;
+    Mask taken;
+  };
+  static Picks picks(const int32_t* lanes_taken) {
+    const __m512i places = _mm512_loadu_si512(lanes_taken);
+    return {places, static_cast<Mask>(~_mm512_movepi32_mask(places))};
+  }
+  /// The lanes that are taken, 0 where none is.
+  static Register picked(Register a, const Picks& which) {
+    return _mm512_maskz_permutexvar_ps(which.taken, which.places, a);
   }
   static Register larger(Register kept, Register value) {
     const Mask taken =
@@ -124,10 +132,16 @@ template <> struct Vec<double> {
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_pd(a, b); }
   static Register mul(Register a, Register b) { return _mm512_mul_pd(a, b); }
-  static Register picked(Register a, const int32_t* from) {
-    const __m256i places = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    const auto is_taken = static_cast<Mask>(~_mm256_movepi32_mask(places));
-    return _mm512_maskz_permutexvar_pd(is_taken, _mm512_maskz_cvtepi32_epi64(0xff, places), a);
+  struct Picks {
+    __m512i places;
+    Mask taken;
+  };
+  static Picks picks(const int32_t* lanes_taken) {
+    const __m256i places = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lanes_taken));
+    return {_mm512_maskz_cvtepi32_epi64(0xff, places), static_cast<Mask>(~_mm256_movepi32_mask(places))};
+  }
+  static Register picked(Register a, const Picks& which) {
+    return _mm512_maskz_permutexvar_pd(which.taken, which.places, a);
   }
   static Register larger(Register kept, Register value) {
     const Mask taken =

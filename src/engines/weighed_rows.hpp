@@ -2,6 +2,7 @@
 // calls them).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace rosin::engines {
@@ -27,13 +28,20 @@ template <class T> struct LaneTap {
 };
 
 /// The same sums along lines of `in` elements, which become lines of `out`. `taps`: `taps_each` for each register of
-/// a line's results.
+/// a line's results. With `rows` and one tap also along the rows of planes: line j of the `lines` results of a plane is
+/// row_weights[j] times what line rows[j] of it gives, -0 where that weight is 0.
 template <class T> struct WeighedLines {
   const T* from = nullptr;
   T* to = nullptr;
   int64_t lines = 0, in = 0, out = 0;
   const LaneTap<T>* taps = nullptr;
   int64_t taps_each = 1;
+  const int32_t* rows = nullptr;
+  const T* row_weights = nullptr;
+  int64_t planes = 1, plane = 0;  // how many there are, and elements of one of `from`
+
+  /// Where the register of results begins that has result `group`: the last one reaches back, to be whole.
+  int64_t begin_of(int64_t group, int64_t lanes) const { return std::min(group, std::max<int64_t>(0, out - lanes)); }
 };
 
 }  // namespace rosin::engines
