@@ -1,11 +1,13 @@
 // Large products of panels that the kernel reads from end to end. The operand with fewer lines is copied into panels
 // first, as a whole, on all threads, the other one block by block where it is used, so that it is read from the second
-// cache; but columns of B along memory are read where they stand. A panel of A is some row vectors high, one of B some
-// columns wide, and stays in the first cache. Sums have the bits of tile_matmul.cpp. Read after tile_kernel.hpp.
+// cache; but columns of B along memory are read where they stand, and so are those of A where caches hold them. A panel
+// of A is some row vectors high, one of B some columns wide, and stays in the first cache. Sums have the bits of
+// tile_matmul.cpp. Read after tile_kernel.hpp.
 // Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "base/instruction_set.hpp"
@@ -33,6 +35,17 @@ constexpr int64_t most_read_again = 1 << 22;
 
 /// Of panels of B that are copied where they are used: less than half of the second cache.
 int64_t b_block_bytes() { return has_large_caches() ? 800'000 : 400'000; }
+
+/// Whether columns of A are read where they stand: they are read again for each panel of B, so that steps that share
+/// the places of a cache, or each of which needs a page of its own, cost more than copying from some columns on.
+/// Measured on Zen 5, of 370 sizes with a new A each time: 32 columns take 0.75 to 0.9 of the time, 64 0.85 to 0.9, 256
+/// 0.95.
+bool reads_rows(const MatmulSpec& spec, size_t width) {
+  constexpr size_t page = 4096, shared_page = 3072;
+  const size_t step = static_cast<size_t>(spec.lda) * width;
+  const int64_t most = step % page == 0 ? 48 : step >= shared_page ? 192 : std::numeric_limits<int64_t>::max();
+  return !spec.a_transposed && spec.n <= most;
+}
 
 /// The first `held` of a panel's `wide` lines, as they stand in memory and in the panel, for `steps` steps.
 template <class T> struct Lines {
@@ -96,16 +109,18 @@ template <class T> class PackedMatmul final : public VendorCall {
       : spec_(spec), kernels_(tile_kernels()), height_(kernels_.packed.vectors * kernels_.lanes<T>()),
         width_(kernels_.packed.columns), row_panels_((spec.m + height_ - 1) / height_),
         column_panels_((spec.n + width_ - 1) / width_), steps_(std::min(step_block, spec.k)),
+        copied_rows_(reads_rows(spec, sizeof(T)) ? first_partial() : 0),
         row_block_(std::max<int64_t>(1, a_block_bytes / (height_ * steps_ * int64_t{sizeof(T)}))),
         keeps_a_(spec.batch == 1 && spec.m <= spec.n), reads_b_(keeps_a_ && !spec.b_transposed) {
     cut();
     const int64_t columns = (column_panels_ + column_parts_ - 1) / column_parts_;
     column_block_ = std::min(columns, std::max<int64_t>(1, b_block_bytes() / (width_ * steps_ * int64_t{sizeof(T)})));
-    const int64_t kept = keeps_a_ ? row_panels_ * height_ : column_panels_ * width_;
-    const int64_t block = !keeps_a_ ? row_block_ * height_ : reads_b_ ? width_ : column_block_ * width_;
+    const int64_t rows = (row_panels_ - copied_rows_) * height_;
+    const int64_t kept = keeps_a_ ? rows : column_panels_ * width_;
+    const int64_t block = !keeps_a_ ? std::min(row_block_ * height_, rows) : reads_b_ ? width_ : column_block_ * width_;
     workspace_bytes_ = static_cast<size_t>(kept * spec.k) * sizeof(T);
     scratch_bytes_ = static_cast<size_t>(block * steps_) * sizeof(T);
-    has_begin_ = true;
+    has_begin_ = kept > 0;
   }
 
   const char* engine() const noexcept override { return "packed"; }
@@ -128,12 +143,14 @@ template <class T> class PackedMatmul final : public VendorCall {
     return {name, static_cast<size_t>(panels_of(operand) * x.wide * spec_.k) * sizeof(T)};
   }
   void make_form(int operand, const void* from, void* to) const override {
-    pack_all(operand == 0 ? a_of(from) : b_of(from), panels_of(operand), static_cast<T*>(to));
+    pack_all(operand == 0 ? a_of(from) : b_of(from), 0, panels_of(operand), static_cast<T*>(to));
   }
 
   void begin(const VendorBuffers& buffers) const override {
     const int kept = keeps_a_ ? 0 : 1;
-    if (!buffers.forms[kept]) make_form(kept, kept == 0 ? buffers.first : buffers.second, buffers.workspace);
+    if (buffers.forms[kept]) return;
+    const Operand x = keeps_a_ ? a_of(buffers.first) : b_of(buffers.second);
+    pack_all(x, first_copied(kept), panels_of(kept), static_cast<T*>(buffers.workspace));
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
@@ -153,6 +170,10 @@ template <class T> class PackedMatmul final : public VendorCall {
   }
 
   int64_t panels_of(int operand) const { return operand == 0 ? row_panels_ : column_panels_; }
+  /// The panel of A that ends within a register, or behind all.
+  int64_t first_partial() const { return spec_.m % kernels_.lanes<T>() == 0 ? row_panels_ : spec_.m / height_; }
+  /// The first panel of operand i that is copied if no form of it is there.
+  int64_t first_copied(int operand) const { return operand == 0 ? copied_rows_ : 0; }
 
   struct Panels {
     int64_t first_item, last_item, first_row, last_row, first_column, last_column;
@@ -194,7 +215,8 @@ template <class T> class PackedMatmul final : public VendorCall {
   };
   /// All panels of operand i: those that were made before, or the ones in the workspace.
   Kept all_of(int i, const VendorBuffers& buffers) const {
-    return {static_cast<const T*>(buffers.forms[i] ? buffers.forms[i] : buffers.workspace), 0, spec_.k};
+    if (buffers.forms[i]) return {static_cast<const T*>(buffers.forms[i]), 0, spec_.k};
+    return {static_cast<const T*>(buffers.workspace), first_copied(i), spec_.k};
   }
 
   /// A was copied; some columns of B are for some steps, or only the last ones where too few for a panel.
@@ -221,8 +243,9 @@ template <class T> class PackedMatmul final : public VendorCall {
       for (int64_t row = p.first_row; row < p.last_row; row += row_block_) {
         const int64_t last = std::min(p.last_row, row + row_block_);
         const T* const from = static_cast<const T*>(buffers.first) + item * spec_.a_batch_stride;
-        if (!buffers.forms[0]) pack(a_of(from), {row, last, first, first + steps}, {scratch, row, first, steps});
-        const Kept a = buffers.forms[0] ? all_of(0, buffers) : Kept{scratch, row, steps};
+        const int64_t copied = std::clamp(copied_rows_, row, last);
+        if (!buffers.forms[0]) pack(a_of(from), {copied, last, first, first + steps}, {scratch, copied, first, steps});
+        const Kept a = buffers.forms[0] ? all_of(0, buffers) : Kept{scratch, copied, steps};
         const Block block{item, first, steps, a, all_of(1, buffers)};
         run_block(block, row, last, p.first_column, p.last_column, buffers);
       }
@@ -264,9 +287,18 @@ template <class T> class PackedMatmul final : public VendorCall {
                   const VendorBuffers& buffers) const {
     const bool last = block.first_step + block.steps == spec_.k;
     tile.rows = std::min(height_, spec_.m - row * height_);
-    tile.a = panel_of(block.a, row, height_, round_up(tile.rows, kernels_.lanes<T>()), block);
+    const bool stands = row < copied_rows_ && !buffers.forms[0];
+    tile.a_step = stands ? spec_.lda : 0;
+    tile.a = stands ? standing(block, row, buffers)
+                    : panel_of(block.a, row, height_, round_up(tile.rows, kernels_.lanes<T>()), block);
     tile.c = column_of(block, row, column, buffers);
     tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row * height_ : nullptr;
+  }
+
+  /// A panel of A where it stands.
+  const T* standing(const Block& block, int64_t row, const VendorBuffers& buffers) const {
+    const T* const item = static_cast<const T*>(buffers.first) + block.item * spec_.a_batch_stride;
+    return item + row * height_ + block.first_step * spec_.lda;
   }
 
   /// A panel from the block's first step on; `filled` of its `wide` lines are there.
@@ -307,13 +339,14 @@ template <class T> class PackedMatmul final : public VendorCall {
   };
 
   /// Lines along memory are copied some panels at a time, those across it some steps of all panels.
-  void pack_all(const Operand& x, int64_t panels, T* to) const {
-    const int64_t all = x.along ? panels : spec_.k, each = x.wide * (x.along ? spec_.k : panels);
-    const int64_t together = std::max<int64_t>(packed_at_once / each, 1);
+  void pack_all(const Operand& x, int64_t first, int64_t last, T* to) const {
+    if (first == last) return;
+    const int64_t panels = last - first, all = x.along ? panels : spec_.k;
+    const int64_t each = x.wide * (x.along ? spec_.k : panels), together = std::max<int64_t>(packed_at_once / each, 1);
     parallel_for((all + together - 1) / together, [&](int64_t piece) {
       const int64_t begin = piece * together, end = std::min(all, begin + together);
-      const Range range = x.along ? Range{begin, end, 0, spec_.k} : Range{0, panels, begin, end};
-      pack(x, range, {to, 0, 0, spec_.k});
+      const Range range = x.along ? Range{first + begin, first + end, 0, spec_.k} : Range{first, last, begin, end};
+      pack(x, range, {to, first, 0, spec_.k});
     });
   }
 
@@ -338,6 +371,7 @@ template <class T> class PackedMatmul final : public VendorCall {
   const TileKernels& kernels_;
   int64_t height_, width_;  // of panels: rows of A, columns of B
   int64_t row_panels_, column_panels_, steps_;
+  int64_t copied_rows_;                   // the panel of A from which on they are copied
   int64_t row_block_, column_block_ = 1;  // panels of A and B that stay in the second cache
   bool keeps_a_;                          // A is copied as a whole, B block by block; else the other way
   bool reads_b_;                          // but B is read where it stands

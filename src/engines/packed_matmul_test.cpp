@@ -16,10 +16,12 @@
 namespace rosin::engines {
 namespace {
 
-/// m, n, k: one, parts of panels and whole ones, several blocks of steps, of rows and of columns, chunks of both sides.
-constexpr int64_t sizes[][3] = {{1, 1, 1},      {5, 3, 7},      {48, 8, 16},      {49, 9, 17},     {47, 7, 300},
-                                {24, 4, 256},   {130, 257, 70}, {97, 100, 513},   {300, 40, 1030}, {900, 33, 300},
-                                {16, 1000, 20}, {640, 64, 700}, {2000, 130, 129}, {49, 4500, 400}};
+/// m, n, k: one, parts of panels and whole ones, several blocks of steps, of rows and of columns, chunks of both sides,
+/// columns of A that are read where they stand and such as share the places of a cache.
+constexpr int64_t sizes[][3] = {{1, 1, 1},        {5, 3, 7},       {48, 8, 16},    {49, 9, 17},
+                                {47, 7, 300},     {24, 4, 256},    {130, 257, 70}, {97, 100, 513},
+                                {300, 40, 1030},  {900, 33, 300},  {16, 1000, 20}, {640, 64, 700},
+                                {2000, 130, 129}, {49, 4500, 400}, {1024, 40, 50}, {1024, 60, 50}};
 
 template <class T>
 std::vector<T> product(const MatmulSpec& spec, Engine engine, const std::vector<T>& a, const std::vector<T>& b,

@@ -41,6 +41,7 @@ template <class T> struct TileProduct {
 /// them; so do its columns of B, filled up to those of a panel.
 template <class T> struct PackedTile {
   const T *a = nullptr, *b = nullptr;
+  int64_t a_step = 0;    // of an A that is read where it stands: a step from the next; 0: a panel
   int64_t b_column = 0;  // of a B whose columns stand along memory: their distance; 0: a panel
   T* c = nullptr;        // element (row, column) is c[row + column * c_column]
   int64_t c_column = 0;

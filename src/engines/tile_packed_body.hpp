@@ -58,6 +58,7 @@ template <class T, int V, bool along> void multiply_packed_rows(const PackedTile
   }
   constexpr int ahead = 8;  // steps
   const T* a = p.a;
+  const int64_t a_step = p.a_step != 0 ? p.a_step : V * R::lanes;
   PackedColumns<T, along> b(p);
 #pragma GCC unroll 4
   for (int64_t step = 0; step < p.steps; ++step) {
@@ -65,7 +66,7 @@ template <class T, int V, bool along> void multiply_packed_rows(const PackedTile
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       rows[v] = R::load(a + v * R::lanes);
-      __builtin_prefetch(a + (v + ahead * V) * R::lanes);
+      __builtin_prefetch(a + v * R::lanes + ahead * a_step);
     }
 #pragma GCC unroll 16
     for (int n = 0; n < packed_columns; ++n) {
@@ -73,7 +74,7 @@ template <class T, int V, bool along> void multiply_packed_rows(const PackedTile
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sums[n][v] = R::fma(rows[v], factor, sums[n][v]);
     }
-    a += V * R::lanes;
+    a += a_step;
     b.step();
   }
   each_packed_column<T, V>(p, [&](int n, T* c, typename R::Mask edge) {
