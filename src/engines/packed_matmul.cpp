@@ -108,7 +108,7 @@ template <class T> class PackedMatmul final : public VendorCall {
   explicit PackedMatmul(const MatmulSpec& spec)
       : spec_(spec), kernels_(tile_kernels()), height_(kernels_.packed.vectors * kernels_.lanes<T>()),
         width_(kernels_.packed.columns), row_panels_((spec.m + height_ - 1) / height_),
-        column_panels_((spec.n + width_ - 1) / width_), steps_(std::min(step_block, spec.k)),
+        column_panels_((spec.n + width_ - 1) / width_), steps_(std::min(step_block, spec.k)), given_rows_(rows_given()),
         copied_rows_(reads_rows(spec, sizeof(T)) ? first_partial() : 0),
         row_block_(std::max<int64_t>(1, a_block_bytes / (height_ * steps_ * int64_t{sizeof(T)}))),
         keeps_a_(spec.batch == 1 && spec.m <= spec.n), reads_b_(keeps_a_ && !spec.b_transposed) {
@@ -127,12 +127,9 @@ template <class T> class PackedMatmul final : public VendorCall {
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     const Panels p = panels_of(chunk);
-    return MatmulPart{p.first_item,
-                      p.last_item,
-                      p.first_column * width_,
-                      std::min(spec_.n, p.last_column * width_),
-                      p.first_row * height_,
-                      std::min(spec_.m, p.last_row * height_)};
+    return MatmulPart{
+        p.first_item,        p.last_item,       p.first_column * width_, std::min(spec_.n, p.last_column * width_),
+        row_of(p.first_row), row_of(p.last_row)};
   }
 
   /// All panels of an operand; of B not where it is read as it stands.
@@ -170,8 +167,14 @@ template <class T> class PackedMatmul final : public VendorCall {
   }
 
   int64_t panels_of(int operand) const { return operand == 0 ? row_panels_ : column_panels_; }
+  int64_t rows_given() const {
+    const int64_t lanes = kernels_.lanes<T>(), vectors = (spec_.m + lanes - 1) / lanes;
+    return vectors > kernels_.packed.vectors && vectors % kernels_.packed.vectors == 1 ? lanes : 0;
+  }
   /// The panel of A that ends within a register, or behind all.
-  int64_t first_partial() const { return spec_.m % kernels_.lanes<T>() == 0 ? row_panels_ : spec_.m / height_; }
+  int64_t first_partial() const { return row_panels_ - (spec_.m % kernels_.lanes<T>() == 0 ? 0 : 1); }
+  /// The first row of a panel.
+  int64_t row_of(int64_t panel) const { return a_of(nullptr).line_of(panel); }
   /// The first panel of operand i that is copied if no form of it is there.
   int64_t first_copied(int operand) const { return operand == 0 ? copied_rows_ : 0; }
 
@@ -258,7 +261,8 @@ template <class T> class PackedMatmul final : public VendorCall {
       PackedTile<T> tile = tile_of(block, column, buffers);
       for (int64_t row = first_row; row < last_row; ++row) {
         place_rows(tile, block, row, column, buffers);
-        tile.next_c = row + 1 < last_row ? tile.c + height_ : column_of(block, first_row, column + 1, buffers);
+        tile.next_c = row + 1 < last_row ? column_of(block, row + 1, column, buffers)
+                                         : column_of(block, first_row, column + 1, buffers);
         if constexpr (sizeof(T) == sizeof(float)) kernels_.packed.floats(tile);
         else kernels_.packed.doubles(tile);
       }
@@ -286,19 +290,19 @@ template <class T> class PackedMatmul final : public VendorCall {
   void place_rows(PackedTile<T>& tile, const Block& block, int64_t row, int64_t column,
                   const VendorBuffers& buffers) const {
     const bool last = block.first_step + block.steps == spec_.k;
-    tile.rows = std::min(height_, spec_.m - row * height_);
+    tile.rows = row_of(row + 1) - row_of(row);
     const bool stands = row < copied_rows_ && !buffers.forms[0];
     tile.a_step = stands ? spec_.lda : 0;
     tile.a = stands ? standing(block, row, buffers)
                     : panel_of(block.a, row, height_, round_up(tile.rows, kernels_.lanes<T>()), block);
     tile.c = column_of(block, row, column, buffers);
-    tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row * height_ : nullptr;
+    tile.bias = last && spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + row_of(row) : nullptr;
   }
 
   /// A panel of A where it stands.
   const T* standing(const Block& block, int64_t row, const VendorBuffers& buffers) const {
     const T* const item = static_cast<const T*>(buffers.first) + block.item * spec_.a_batch_stride;
-    return item + row * height_ + block.first_step * spec_.lda;
+    return item + row_of(row) + block.first_step * spec_.lda;
   }
 
   /// A panel from the block's first step on; `filled` of its `wide` lines are there.
@@ -309,24 +313,30 @@ template <class T> class PackedMatmul final : public VendorCall {
 
   T* column_of(const Block& block, int64_t row, int64_t column, const VendorBuffers& buffers) const {
     T* const item = static_cast<T*>(buffers.result) + block.item * spec_.c_batch_stride;
-    return item + row * height_ + column * width_ * spec_.ldc;
+    return item + row_of(row) + column * width_ * spec_.ldc;
   }
 
   /// Rows of A or columns of B as lines, each `along` memory or across it; panels are `wide` lines, the last one filled
-  /// up to a multiple of `unit`.
+  /// up to a multiple of `unit`. A single register of rows would wait for its loads: the panel before gives it one.
   struct Operand {
     const T* from;
     bool along;
     int64_t distance, lines, wide, unit;
+    int64_t panels, given;  // how many panels there are; lines that the last one has of the one before
+    /// The first line of a panel.
+    int64_t line_of(int64_t panel) const { return std::min(lines, panel * wide - (panel + 1 == panels ? given : 0)); }
+    /// Panels of as many lines as the first, which come first.
+    int64_t whole() const { return given > 0 ? panels - 2 : lines / wide; }
     const T* at(int64_t line, int64_t step) const {
       return along ? from + line * distance + step : from + line + step * distance;
     }
   };
   Operand a_of(const void* from) const {
-    return {static_cast<const T*>(from), spec_.a_transposed, spec_.lda, spec_.m, height_, kernels_.lanes<T>()};
+    return {static_cast<const T*>(from), spec_.a_transposed, spec_.lda,  spec_.m, height_,
+            kernels_.lanes<T>(),         row_panels_,        given_rows_};
   }
   Operand b_of(const void* from) const {
-    return {static_cast<const T*>(from), !spec_.b_transposed, spec_.ldb, spec_.n, width_, width_};
+    return {static_cast<const T*>(from), !spec_.b_transposed, spec_.ldb, spec_.n, width_, width_, column_panels_, 0};
   }
 
   struct Range {
@@ -351,15 +361,14 @@ template <class T> class PackedMatmul final : public VendorCall {
   }
 
   static void pack(const Operand& x, const Range& range, const Place& place) {
-    const int64_t whole =
-        x.along ? range.first_panel : std::clamp(x.lines / x.wide, range.first_panel, range.last_panel);
+    const int64_t whole = x.along ? range.first_panel : std::clamp(x.whole(), range.first_panel, range.last_panel);
     const int64_t steps = range.last_step - range.first_step, pitch = x.wide * place.steps;
     T* const to = place.to + (range.first_panel - place.panel) * pitch + (range.first_step - place.step) * x.wide;
-    const T* const from = x.at(range.first_panel * x.wide, range.first_step);
+    const T* const from = x.at(x.line_of(range.first_panel), range.first_step);
     if (whole > range.first_panel)
       pack_across<T>({from, x.distance, whole - range.first_panel, steps, to, pitch}, x.wide);
     for (int64_t panel = whole; panel < range.last_panel; ++panel) {
-      const int64_t line = panel * x.wide, held = std::min(x.wide, x.lines - line), filled = round_up(held, x.unit);
+      const int64_t line = x.line_of(panel), held = x.line_of(panel + 1) - line, filled = round_up(held, x.unit);
       T* const part = place.to + (panel - place.panel) * pitch + (range.first_step - place.step) * filled;
       const Lines<T> lines{x.at(line, range.first_step), x.distance, held, filled, steps, part};
       x.along ? pack_along(lines) : pack_part(lines);
@@ -371,6 +380,7 @@ template <class T> class PackedMatmul final : public VendorCall {
   const TileKernels& kernels_;
   int64_t height_, width_;  // of panels: rows of A, columns of B
   int64_t row_panels_, column_panels_, steps_;
+  int64_t given_rows_;                    // that the last panel of A has of the one before
   int64_t copied_rows_;                   // the panel of A from which on they are copied
   int64_t row_block_, column_block_ = 1;  // panels of A and B that stay in the second cache
   bool keeps_a_;                          // A is copied as a whole, B block by block; else the other way
