@@ -3,7 +3,6 @@
 #include "cpu/fused.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <span>
 
@@ -53,7 +52,6 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
   prepare_roots();
   find_tile();
   prepare_instrs();
-  if (!std::all_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.into; })) lane_groups_ = 1;
   find_turn();
   reserve_scratch(scratch_bytes());
 }
@@ -81,7 +79,6 @@ void FusedKernel::choose_strips() {
     find_planes();
     cut_ = planes_.cut(chunk);
     if (planes_.strip > 0) strip_ = planes_.strip;  // else any will do
-    share_lanes(chunk);
     return;
   }
   bool sums = false;
@@ -102,16 +99,6 @@ void FusedKernel::find_planes() {
   logical_sizes_.assign(layout_->sizes, layout_->sizes + layout_->dims);
   std::rotate(logical_sizes_.begin(), logical_sizes_.begin() + 1, logical_sizes_.end() - (batched ? 1 : 0));
   planes_ = PlaneRuns(logical_sizes_, layout_->sizes[0], batched ? logical_sizes_.back() : 1);
-}
-
-/// A few runs may be worth more chunks: each of them then takes the same lanes of every run. `chunk`: elements.
-void FusedKernel::share_lanes(int64_t chunk) {
-  constexpr int64_t most_groups = 8, least_strip = 512;
-  const int64_t most = std::min({most_groups, planes_.lanes() / least_strip, total_ / chunk / cut_.parts});
-  const auto wanted = static_cast<uint64_t>(most);
-  if (planes_.strip == 0 || wanted < 2 || planes_.pixels * planes_.channels < planes_.lanes()) return;
-  lane_groups_ = static_cast<int64_t>(std::bit_floor(wanted));
-  strip_ = std::min(strip_, planes_.lanes() / lane_groups_);
 }
 
 /// The sizes over which a root adds up, in logical order: those of the kernel, or of its rows.
@@ -239,7 +226,6 @@ void FusedKernel::prepare_roots() {
     roots_.push_back(root);
   }
   spare_block_ = place(static_cast<size_t>(block_bytes));
-  if (lane_groups_ > 1) kept_lanes_ = place(static_cast<size_t>(planes_.runs()) * lanes_bytes_);
 }
 
 /// Sums over other dims than the first ones add columns to results. A strip of a column and the same strip of the next
@@ -471,20 +457,15 @@ template <class F> void FusedKernel::each_strip(const Piece& piece, F&& f) const
   }
 }
 
-/// Of images in CWHN: each strip lies in one run, and in the lanes of one group.
-template <class F> void FusedKernel::each_strip_of_runs(const Piece& piece, int64_t group, State& state, F&& f) const {
-  const int64_t group_elements = planes_.lanes() / lane_groups_;
+/// Of images in CWHN: each strip lies in one run.
+template <class F> void FusedKernel::each_strip_of_runs(const Piece& piece, State& state, F&& f) const {
   for (int64_t begin = piece.first, count = 0; begin < piece.end; begin += count) {
     PlaneRuns::Place& place = state.place;
     if (place.at == place.length) place = planes_.place(begin);
-    const int64_t in_group = place.at % group_elements;
-    count = std::min({group_elements - in_group, piece.end - begin, place.length - place.at});
-    if (place.at / group_elements % lane_groups_ == group) {
-      count = std::min(count, strip_);
-      f(begin, count);
-    }
+    count = std::min({strip_, piece.end - begin, place.length - place.at});
+    f(begin, count);
     place.at += count;
-    if (place.at == place.length && lane_groups_ == 1) end_runs(state);
+    if (place.at == place.length) end_runs(state);
   }
 }
 
@@ -499,7 +480,7 @@ void FusedKernel::end_runs(State& state) const {
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
   if (turn_) return run_turn(chunk, data);
   if (only_adds_columns()) return run_columns(chunk, data);
-  const Piece piece = piece_of(chunk / lane_groups_);
+  const Piece piece = piece_of(chunk);
   State state(*this, data, piece.end);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const std::span instrs(instrs_);
@@ -515,7 +496,7 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
       else run_instr(instr, strip, state);
     }
   };
-  if (planes_.strip > 0) each_strip_of_runs(piece, chunk % lane_groups_, state, run_strip);
+  if (planes_.strip > 0) each_strip_of_runs(piece, state, run_strip);
   else each_strip(piece, run_strip);
 }
 
@@ -531,11 +512,6 @@ void FusedKernel::finish(const RunData& data) const {
       root.loops.neutral(part_of(root, part, data.scratch), root.count);
     }
     if (root.planes) {
-      for (int64_t run = 0; lane_groups_ > 1 && run < planes_.runs(); ++run) {
-        unsigned char* const lanes = data.scratch + kept_lanes_ + static_cast<size_t>(run) * lanes_bytes_;
-        end_run(planes_, root.loops, size, planes_.place_of_run(run), lanes + root.lanes_at,
-                data.scratch + root.kept_values);
-      }
       combine_runs(planes_, root.order, root.loops, size, root.image_stride, values,
                    [&](int64_t part) { return part_of(root, part, data.scratch); });
     }
