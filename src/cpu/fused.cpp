@@ -3,6 +3,7 @@
 #include "cpu/fused.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <span>
 
@@ -19,6 +20,16 @@ using Do = plan::Instr::Do;
 constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
 constexpr int64_t most_chunks = 64;
 constexpr int64_t draw_instrs = 8;  // that take as long as a draw
+
+/// What an instruction takes, beside one that adds.
+int64_t instrs_of(const plan::Instr& instr) {
+  constexpr int64_t together = 8;  // of the text of an op, which are not loaded or stored between
+  if (instr.what == Do::draw) return draw_instrs;
+  if (instr.what != Do::apply || !instr.op->body.code) return 1;
+  ScalarCode code;
+  instr.op->body.code(instr.type, code);
+  return std::max<int64_t>(1, static_cast<int64_t>(code.list.size()) / together);
+}
 
 }  // namespace
 
@@ -52,6 +63,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
   prepare_roots();
   find_tile();
   prepare_instrs();
+  if (!std::all_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.into; })) lane_groups_ = 1;
   find_turn();
   reserve_scratch(scratch_bytes());
 }
@@ -69,9 +81,12 @@ void FusedKernel::choose_strips() {
   if (kernel_->whole_rows && row > cached_elements) strip_ = row;
   else if (row <= cached_elements) strip_ = cached_elements / row * row;
   else strip_ = cached_elements;
-  const auto draws = std::count_if(kernel_->instrs.begin(), kernel_->instrs.end(),
-                                   [](const plan::Instr& instr) { return instr.what == Do::draw; });
-  const int64_t instrs = static_cast<int64_t>(kernel_->instrs.size()) + draws * (draw_instrs - 1);
+  int64_t instrs = 0, longest = 0;
+  for (const plan::Instr& instr : kernel_->instrs) {
+    const int64_t some = instrs_of(instr);
+    instrs += some;
+    longest = std::max(longest, some);
+  }
   const int64_t work = chunk_work / std::max<int64_t>(instrs, 1);
   const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
   cut_ = SumOrder::cut(total_, total_, strip_, chunk);
@@ -79,6 +94,7 @@ void FusedKernel::choose_strips() {
     find_planes();
     cut_ = planes_.cut(chunk);
     if (planes_.strip > 0) strip_ = planes_.strip;  // else any will do
+    if (longest > 1) share_lanes(chunk);
     return;
   }
   bool sums = false;
@@ -99,6 +115,19 @@ void FusedKernel::find_planes() {
   logical_sizes_.assign(layout_->sizes, layout_->sizes + layout_->dims);
   std::rotate(logical_sizes_.begin(), logical_sizes_.begin() + 1, logical_sizes_.end() - (batched ? 1 : 0));
   planes_ = PlaneRuns(logical_sizes_, layout_->sizes[0], batched ? logical_sizes_.back() : 1);
+}
+
+/// The runs of fewer images than there are threads: each chunk takes the same lanes of every run, which changes no bit.
+/// No more groups than threads, and of kernels with long ops alone, as each group steps over what others read. `chunk`:
+/// elements that are worth one.
+void FusedKernel::share_lanes(int64_t chunk) {
+  constexpr int64_t least_strip = 512;
+  const int64_t wanted = std::min<int64_t>(worker_threads(), total_ / chunk) / std::max<int64_t>(cut_.parts, 1);
+  const int64_t most = std::min(planes_.lanes() / least_strip, wanted);
+  if (planes_.strip == 0 || most < 2) return;
+  if (planes_.pixels * planes_.channels < planes_.lanes()) return;
+  lane_groups_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
+  strip_ = std::min(strip_, planes_.lanes() / lane_groups_);
 }
 
 /// The sizes over which a root adds up, in logical order: those of the kernel, or of its rows.
@@ -226,6 +255,7 @@ void FusedKernel::prepare_roots() {
     roots_.push_back(root);
   }
   spare_block_ = place(static_cast<size_t>(block_bytes));
+  if (lane_groups_ > 1) kept_lanes_ = place(static_cast<size_t>(planes_.runs()) * lanes_bytes_);
 }
 
 /// Sums over other dims than the first ones add columns to results. A strip of a column and the same strip of the next
@@ -457,15 +487,20 @@ template <class F> void FusedKernel::each_strip(const Piece& piece, F&& f) const
   }
 }
 
-/// Of images in CWHN: each strip lies in one run.
-template <class F> void FusedKernel::each_strip_of_runs(const Piece& piece, State& state, F&& f) const {
+/// Of images in CWHN: each strip lies in one run, and in the lanes of one group.
+template <class F> void FusedKernel::each_strip_of_runs(const Piece& piece, int64_t group, State& state, F&& f) const {
+  const int64_t group_elements = planes_.lanes() / lane_groups_;
   for (int64_t begin = piece.first, count = 0; begin < piece.end; begin += count) {
     PlaneRuns::Place& place = state.place;
     if (place.at == place.length) place = planes_.place(begin);
-    count = std::min({strip_, piece.end - begin, place.length - place.at});
-    f(begin, count);
+    const int64_t in_group = place.at % group_elements;
+    count = std::min({group_elements - in_group, piece.end - begin, place.length - place.at});
+    if (place.at / group_elements % lane_groups_ == group) {
+      count = std::min(count, strip_);
+      f(begin, count);
+    }
     place.at += count;
-    if (place.at == place.length) end_runs(state);
+    if (place.at == place.length && lane_groups_ == 1) end_runs(state);
   }
 }
 
@@ -480,7 +515,7 @@ void FusedKernel::end_runs(State& state) const {
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
   if (turn_) return run_turn(chunk, data);
   if (only_adds_columns()) return run_columns(chunk, data);
-  const Piece piece = piece_of(chunk);
+  const Piece piece = piece_of(chunk / lane_groups_);
   State state(*this, data, piece.end);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const std::span instrs(instrs_);
@@ -496,7 +531,7 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
       else run_instr(instr, strip, state);
     }
   };
-  if (planes_.strip > 0) each_strip_of_runs(piece, state, run_strip);
+  if (planes_.strip > 0) each_strip_of_runs(piece, chunk % lane_groups_, state, run_strip);
   else each_strip(piece, run_strip);
 }
 
@@ -512,6 +547,11 @@ void FusedKernel::finish(const RunData& data) const {
       root.loops.neutral(part_of(root, part, data.scratch), root.count);
     }
     if (root.planes) {
+      for (int64_t run = 0; lane_groups_ > 1 && run < planes_.runs(); ++run) {
+        unsigned char* const lanes = data.scratch + kept_lanes_ + static_cast<size_t>(run) * lanes_bytes_;
+        end_run(planes_, root.loops, size, planes_.place_of_run(run), lanes + root.lanes_at,
+                data.scratch + root.kept_values);
+      }
       combine_runs(planes_, root.order, root.loops, size, root.image_stride, values,
                    [&](int64_t part) { return part_of(root, part, data.scratch); });
     }

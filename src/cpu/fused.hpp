@@ -33,7 +33,7 @@ class FusedKernel {
  public:
   FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel);
 
-  int64_t chunks() const { return turn_ ? turn_->chunks() : cut_.parts * stretches_; }
+  int64_t chunks() const { return turn_ ? turn_->chunks() : cut_.parts * stretches_ * lane_groups_; }
   void run(int64_t chunk, const RunData& data) const;
   /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
@@ -200,7 +200,7 @@ class FusedKernel {
   };
   Piece piece_of(int64_t chunk) const;
   template <class F> void each_strip(const Piece& piece, F&& f) const;
-  template <class F> void each_strip_of_runs(const Piece& piece, State& state, F&& f) const;
+  template <class F> void each_strip_of_runs(const Piece& piece, int64_t group, State& state, F&& f) const;
   void cut_columns();
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   static void run_loop(const Pass& pass, int64_t rows, int64_t count, State& state);
@@ -225,6 +225,7 @@ class FusedKernel {
   void store(const Ready& instr, const Strip& strip, State& state) const;
   void root(const Ready& instr, const Strip& strip, State& state) const;
   void find_planes();
+  void share_lanes(int64_t chunk);
   unsigned char* sums_of(const Root& root, const Strip& strip, State& state) const;
   void end_runs(State& state) const;
   static unsigned char* results_of(const Root& port, const Strip& strip, unsigned char* partials);
@@ -271,6 +272,8 @@ class FusedKernel {
   std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty
   PlaneRuns planes_;                    // where the domain is in CWHN and there are roots
+  int64_t lane_groups_ = 1;             // of a run's lanes that are chunks of their own
+  size_t kept_lanes_ = 0;               // of each run, where there are groups: bytes from the start of the partials
   size_t lanes_bytes_ = 0, panel_bytes_ = 0;
   size_t partial_bytes_ = 0;
   size_t spare_block_ = 0;  // memory of one block: bytes from the start of the partials

@@ -7,13 +7,18 @@
 
 namespace rosin::cpu {
 
-/// What a pass adds a strip to. The first one that is added makes it neutral.
+/// What a pass adds a strip to. The first one that is added to a group of lanes makes them neutral.
 unsigned char* FusedKernel::sums_of(const Root& root, const Strip& strip, State& state) const {
   if (!root.planes) return results_of(root, strip, state.data.scratch);
   const PlaneRuns::Place& place = state.place;
-  unsigned char* const lanes = state.lanes + root.lanes_at;
-  if (place.at == 0) root.loops.neutral(lanes, std::min(planes_.lanes(), place.length));
-  return lanes + place.at % planes_.lanes() * bytes_of(root.type);
+  const bool kept = lane_groups_ > 1;
+  unsigned char* const of_run =
+      kept ? state.data.scratch + kept_lanes_ + static_cast<size_t>(place.run) * lanes_bytes_ : state.lanes;
+  const int64_t group_elements = planes_.lanes() / lane_groups_;
+  unsigned char* const lanes = of_run + root.lanes_at + place.at % planes_.lanes() * bytes_of(root.type);
+  if (place.at < planes_.lanes() && place.at % group_elements == 0)
+    root.loops.neutral(lanes, std::min(group_elements, place.length - place.at));
+  return lanes;
 }
 
 void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) const {

@@ -37,6 +37,10 @@ struct PlaneRuns {
     int64_t run = 0, at = 0, length = 0;
   };
   Place place(int64_t element) const;
+  /// Its beginning.
+  Place place_of_run(int64_t number) const {
+    return place(number / runs_of_span() * span * channels + number % runs_of_span() * run * channels);
+  }
 };
 
 /// Where a run ends: its lanes become its sums, those of run r at r * channels of `sums`.

@@ -22,6 +22,8 @@
 #include <rosin/resample.hpp>
 #include <rosin/stats.hpp>
 
+#include "base/workers.hpp"
+
 namespace rosin {
 namespace {
 
@@ -115,6 +117,7 @@ TEST(ChannelsFirst, ReductionsOverAnyDimsAreTheSame) {
 /// Images whose planes fit a strip, or are cut into runs that end with them, or not; few and many channels and images;
 /// and few images that are worth several threads.
 TEST(ChannelsFirst, ReductionsOfImagesOfAnySizeAreTheSame) {
+  set_worker_threads(3);  // which share out the lanes of few images
   struct Size {
     Shape x, w;
   };
@@ -137,10 +140,14 @@ TEST(ChannelsFirst, ReductionsOfImagesOfAnySizeAreTheSame) {
         const Array y = step(conv(x, w)), scaled = step(y * 0.25 + 1);
         const Array total = step(sum(scaled, Dims(dims))), product = step(prod(scaled, Dims(dims)));
         const Array spread = step(var(y, Dims(dims))), largest = step(maximum(scaled, Dims(dims)));
-        return concat({reshape(total, {-1}), reshape(product, {-1}), reshape(spread, {-1}), reshape(largest, {-1})}, 0);
+        const Array bent = step(sum(step(tanh(y)), Dims(dims)));
+        return concat({reshape(total, {-1}), reshape(product, {-1}), reshape(spread, {-1}), reshape(largest, {-1}),
+                       reshape(bent, {-1})},
+                      0);
       });
     }
   }
+  set_worker_threads(0);
 }
 
 TEST(ChannelsFirst, ReductionsOfPoolsAndOfArraysBesideImagesAreTheSame) {
