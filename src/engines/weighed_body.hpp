@@ -160,6 +160,7 @@ void weigh_lanes(const WeighedLines<T>& run, int64_t group, const T* from, T* to
   }
 }
 
+/// The lines from `first` to `last`, as many registers of a line at a time as have room for their taps.
 template <bool whole, int known, bool by_row, class T>
 void weigh_block(const WeighedLines<T>& run, const T* from, T* to, int64_t first, int64_t last) {
   using V = Vec<T>;
