@@ -169,8 +169,8 @@ void weigh_block(const WeighedLines<T>& run, const T* from, T* to, int64_t first
     for (; group + (together - 1) * V::lanes < run.out; group += together * V::lanes)
       weigh_lanes<whole, known, by_row, together>(run, group, from, to, first, last);
   };
-  if constexpr (known == 1) all(std::integral_constant<int, 4>());
-  if constexpr (known > 0) all(std::integral_constant<int, 2>());
+  if constexpr (whole && known == 1) all(std::integral_constant<int, 4>());
+  if constexpr (whole && known > 0) all(std::integral_constant<int, 2>());
   all(std::integral_constant<int, 1>());
 }
 

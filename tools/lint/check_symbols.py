@@ -1,7 +1,8 @@
 """Checks what librosin.so exports: names of rosin:: with vtables and type information, and C functions rosin_*; and
 that its variables of threads are few: where a program opens it at run time, as Python does, the C library has about 1.6
-KB for those of all libraries together. Plug-ins, librosin_<name>.so, export rosin_backend_open, perhaps C functions
-rosin_<name>_*, and need nothing of rosin; transports, librosin_comm_<name>.so, the same with rosin_comm_open.
+KB for those of all libraries together; and that it is not larger than it may be. Plug-ins, librosin_<name>.so, export
+rosin_backend_open, perhaps C functions rosin_<name>_*, and need nothing of rosin; transports, librosin_comm_<name>.so,
+the same with rosin_comm_open.
 
 usage: python3 tools/lint/check_symbols.py build/release/librosin.so build/release/rosin/librosin_*.so
 """
@@ -10,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import sources
 
@@ -67,6 +69,20 @@ def check_threads(library):
             "a pointer"]
 
 
+_MOST_STRIPPED = 10_000_000  # bytes
+
+
+def check_size(library, most=_MOST_STRIPPED):
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder) / "stripped"
+        subprocess.run(["strip", "-o", stripped, library], check=True)
+        taken = stripped.stat().st_size
+    if taken <= most:
+        return []
+    return [f"{library}: takes {taken} bytes of at most {most} when stripped; compile what is rare with -Os "
+            "(CMakeLists.txt)"]
+
+
 def check(library):
     plugin = re.fullmatch(r"librosin_(\w+)\.so", pathlib.Path(library).name)
     if plugin:
@@ -77,7 +93,7 @@ def check(library):
     if not listing.strip():
         return [f"{library}: exports nothing; is ROSIN_API missing?"]
     names = foreign(listing)
-    return check_threads(library) + [f"{library}: exports a foreign symbol: {name}"
+    return check_threads(library) + check_size(library) + [f"{library}: exports a foreign symbol: {name}"
                                      for name in (demangled(names) if names else [])]
 
 

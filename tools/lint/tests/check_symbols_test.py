@@ -53,6 +53,11 @@ class Symbols(unittest.TestCase):
         errors = check_symbols.check(self.build())
         self.assertTrue(any("std::vector<rosin::Array" in error for error in errors), errors)
 
+    def test_a_library_larger_than_it_may_be_is_refused(self):
+        library = self.build()
+        self.assertEqual(check_symbols.check_size(library), [])
+        self.assertRegex(check_symbols.check_size(library, 1000)[0], "takes [0-9]+ bytes of at most 1000 when stripped")
+
     def test_variables_of_threads_have_little_room(self):
         for size, said in ((1000, ""), (1100, "variables of threads take 1100 bytes of at most 1024")):
             source = f'extern "C" char rosin_at(int i) {{ static thread_local char all[{size}]; return all[i]; }}'
