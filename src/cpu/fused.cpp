@@ -11,6 +11,7 @@
 #include "cpu/fused_state.hpp"
 #include "graph/reducer.hpp"
 #include "scalar/convert.hpp"
+#include "scalar/scalar_code.hpp"
 
 namespace rosin::cpu {
 namespace {
