@@ -166,6 +166,7 @@ class FusedKernel {
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
   void find_panel(Load& load);
+  void cut_by_columns(int64_t rows, int64_t together);
   void find_runs();
   void find_pairs(Load& load, int64_t elements) const;
   void prepare_roots();

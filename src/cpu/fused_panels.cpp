@@ -34,9 +34,18 @@ void FusedKernel::find_panel(Load& load) {
   if (!by_rows || rows < least_rows) return;
   const int64_t columns = std::min({most_columns, load.sizes[1], most_bytes / (rows * size)});
   if (columns < least_columns || cut_.part < least_columns * rows) return;
+  cut_by_columns(rows, 64 / size);
   load.panel_columns = columns;
   load.panel_at = panel_bytes_;
   panel_bytes_ += sizeof(Panel) + static_cast<size_t>((columns * rows * size + 63) / 64 * 64);
+}
+
+/// Chunks that begin with whole lines of memory of a matrix, so that no panel ends within some. Where nothing is summed
+/// they may be cut anywhere.
+void FusedKernel::cut_by_columns(int64_t rows, int64_t together) {
+  const int64_t unit = rows * together;
+  const bool may_be_cut = kernel_->roots.empty() && !kernel_->whole_rows && (cut_.parts == 1 || 2 * unit <= total_);
+  if (may_be_cut) cut_ = SumOrder::cut(total_, total_, unit, cut_.part);
 }
 
 /// The strip's elements: in a panel, or in `room` where it does not lie in one. A panel has no columns that the chunk

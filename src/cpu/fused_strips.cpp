@@ -42,8 +42,10 @@ int64_t FusedKernel::held_strips() const {
       held += std::count_if(pass.outputs.begin(), pass.outputs.end(), [](const Pass::Output& output) {
         return output.store < 0 && !output.row && !output.unit && output.root < 0;
       });
+    } else if (instr.row || instr.one_will_do) {
+      continue;
     } else if (instr.what == Do::load) {
-      held += instr.one_will_do || is_read_in_place(instr) ? 0 : 1;
+      held += is_read_in_place(instr) ? 0 : 1;
     } else {
       held += instr.what == Do::root || instr.what == Do::store ? 0 : 1;
     }
@@ -66,14 +68,16 @@ int64_t FusedKernel::standing_arrays() const {
   return arrays;
 }
 
-/// Rows are taken several at a time, as many as leave what passes share in the first cache; by one pass that keeps no
-/// elements, all of a chunk.
+/// Rows are taken several at a time, as many as leave what passes share in the first cache. One pass over elements that
+/// keeps none shares nothing but numbers of rows.
 void FusedKernel::lengthen_rows() {
   if (!kernel_->whole_rows || !roots_.empty() || total_ == 0) return;
   const int64_t held = held_strips(), row = std::max<int64_t>(layout_->row, 1);
-  const bool alone = passes_.size() == 1 && held == 0;
-  const int64_t most =
-      alone ? cut_.part : std::min(cut_.part, cached_together / std::max<int64_t>(held + standing_arrays(), 1));
+  const auto over_elements = std::count_if(passes_.begin(), passes_.end(), [](const Pass& pass) { return !pass.row; });
+  const bool alone = over_elements == 1 && held == 0;
+  const int64_t shared =
+      alone ? cached_elements * row : cached_together / std::max<int64_t>(held + standing_arrays(), 1);
+  const int64_t most = std::min(cut_.part, shared);
   strip_ *= std::max<int64_t>(most / strip_, 1);
   slot_elements_ = std::min(held == 0 ? strip_ / row : strip_, total_);
 }

@@ -36,7 +36,10 @@ void warn_of(const std::error_code& error, const char* name) {
   if (error) warn_once(lost, std::string("environment: ") + name + " does nothing: " + error.message(), name);
 }
 
-/// What a loop does, as far as a line of a profile has room: "rosin loop subtract multiply rows:add".
+}  // namespace
+
+bool loops_have_names() { return readers().map || readers().dump || readers().debugger; }
+
 std::string name_of(const LoopText& text) {
   constexpr size_t most = 100;
   std::string name = "rosin loop";
@@ -51,12 +54,7 @@ std::string name_of(const LoopText& text) {
   return name;
 }
 
-}  // namespace
-
-bool loops_have_names() { return readers().map || readers().dump || readers().debugger; }
-
-void name_loop(const LoopText& text, platform::NamedCode code, platform::DebuggerEntry& entry) {
-  code.name = name_of(text);
+void name_code(const platform::NamedCode& code, platform::DebuggerEntry& entry) {
   if (readers().map) warn_of(add_to_perf_map(code), "ROSIN_PERF_MAP");
   if (readers().dump) warn_of(add_to_jitdump(code), "ROSIN_JITDUMP");
   if (readers().debugger) warn_of(entry.add(code), "ROSIN_GDB");

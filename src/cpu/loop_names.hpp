@@ -10,7 +10,10 @@ namespace rosin::cpu {
 /// Whether anybody is to be told. Asked once.
 bool loops_have_names();
 
+/// What a loop does, as far as a line of a profile has room: "rosin loop subtract multiply rows:add".
+std::string name_of(const LoopText& text);
+
 /// Tells all that are to be told. `entry` goes before the code. What cannot be done is said in one warning.
-void name_loop(const LoopText& text, platform::NamedCode code, platform::DebuggerEntry& entry);
+void name_code(const platform::NamedCode& code, platform::DebuggerEntry& entry);
 
 }  // namespace rosin::cpu

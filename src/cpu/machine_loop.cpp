@@ -1,5 +1,5 @@
 // Code of loops: written into a buffer, then copied to pages that are made executable and are not writable any more.
-// Read first: machine_loop.hpp.
+// Read first: machine_loop.hpp, written_loop.hpp.
 #include "cpu/machine_loop.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "cpu/loop_names.hpp"
 #include "cpu/machine_narrow.hpp"
 #include "cpu/machine_wide.hpp"
+#include "cpu/written_loop.hpp"
 #include "platform/executable_memory.hpp"
 #endif
 
@@ -51,14 +52,13 @@ constexpr size_t most_bytes = size_t{1} << 18;  // of one loop
 
 class WrittenLoop final : public MachineLoop {
  public:
-  WrittenLoop(const void* code, size_t bytes) : memory_(code, bytes) {
+  WrittenLoop(const void* code, const WrittenCode& written) : memory_(code, written.bytes) {
     bytes_ = memory_.bytes();
     function_ = reinterpret_cast<Function>(memory_.code());
+    if (function_ && loops_have_names())
+      name_code({memory_.code(), written.bytes, written.name, written.frame}, entry_);
   }
   bool stands() const { return function_ != nullptr; }
-  void name(const LoopText& text, size_t bytes, size_t leaves_at) {
-    if (loops_have_names()) name_loop(text, {memory_.code(), bytes, {}, call_frame(leaves_at)}, entry_);
-  }
 
  private:
   platform::ExecutableMemory memory_;
@@ -85,26 +85,30 @@ Loops& loops() {
 
 bool is_narrowed() { return environment(Setting::jit) == "avx2"; }
 
-bool has_wide_code() {
-  static const bool wide = best_instruction_set() == InstructionSet::widest && !is_narrowed();
-  return wide;
-}
-
-template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText& text) {
+/// Null where the code has no room, or the system gives none.
+std::shared_ptr<const MachineLoop> made_loop(const CodeSource& source) {
   const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(most_bytes);
   try {
-    const OrderedText ordered = with_rare_code_together(text);
-    const Writer writer(ordered, buffer.get(), most_bytes);
-    auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
-    if (!loop->stands()) return nullptr;
-    loop->name(text, writer.getSize(), writer.leaves_at());
-    return loop;
+    const WrittenCode written = source(buffer.get(), most_bytes);
+    auto loop = std::make_shared<WrittenLoop>(buffer.get(), written);
+    return loop->stands() ? loop : nullptr;
   } catch (const Xbyak::Error&) {
     return nullptr;
   }
 }
 
+template <class Writer> WrittenCode write(const LoopText& text, unsigned char* buffer, size_t bytes) {
+  const OrderedText ordered = with_rare_code_together(text);
+  const Writer writer(ordered, buffer, bytes);
+  return {writer.getSize(), name_of(text), call_frame(writer.leaves_at())};
+}
+
 }  // namespace
+
+bool has_wide_code() {
+  static const bool wide = best_instruction_set() == InstructionSet::widest && !is_narrowed();
+  return wide;
+}
 
 bool machine_code_works() {
   static const bool works = best_instruction_set() != InstructionSet::baseline &&
@@ -136,17 +140,22 @@ std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType ty
   return made.primitive;
 }
 
-std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
-  const std::string key = text.key();
+std::shared_ptr<const MachineLoop> shared_loop(const std::string& key, const CodeSource& source) {
   {
     std::lock_guard lock(loops().lock);
     if (auto loop = loops().by_key[key].lock()) return loop;
   }
-  auto loop = has_wide_code() ? write<WideWriter>(text) : write<NarrowWriter>(text);
+  auto loop = made_loop(source);
   std::lock_guard lock(loops().lock);
   loops().sweep();
   loops().by_key[key] = loop;
   return loop;
+}
+
+std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
+  return shared_loop(text.key(), [&](unsigned char* buffer, size_t bytes) {
+    return has_wide_code() ? write<WideWriter>(text, buffer, bytes) : write<NarrowWriter>(text, buffer, bytes);
+  });
 }
 
 #else

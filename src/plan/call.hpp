@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <rosin/dtype.hpp>
@@ -184,6 +185,8 @@ class Target {
   virtual bool takes_logical_images(const CallDescription&) const { return false; }
   /// Elements of a channel's image of Float32 from which on that is so.
   virtual int64_t least_plane() const { return 0; }
+  /// Up to how many taps of a filter of a single channel that is so, forward and as a gradient of the input.
+  virtual int64_t most_plane_taps() const { return std::numeric_limits<int64_t>::max(); }
   /// Whether all results of the call may stand in memory with any strides.
   virtual bool writes_strided(const CallDescription&) const { return false; }
   /// Elements of the longest row that is reduced and then used within one kernel; and of the longest that is one dim.

@@ -54,7 +54,8 @@ struct Value {
   int32_t heir = -1;            // leaf: the node that alone may take its memory, see Context::heirs; -1: any
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small = false;           // reduction: a row as Target::longest_row() or longest_line() says; convolution of
-                                // groups or of points: planes as Target::least_plane() says
+                                // groups or of points: planes as Target::least_plane() says,
+                                // or filters as most_plane_taps() does
   Look look = Look::none;       // without an op: a look, or a contiguous copy
   MathMode mode = MathMode::exact;
   OperandValues in;

@@ -15,15 +15,18 @@ struct SizeLimits {
   int64_t line = 0;  // the same of rows that are one dim
   int64_t many = 0;  // for each of the rows
   int64_t plane = 0;
+  int64_t taps = 0;  // of filters of single channels
 
   static SizeLimits of(const plan::Target& target) {
-    return {target.longest_row(), target.longest_line(), target.elements_for_each_row(), target.least_plane()};
+    return {target.longest_row(), target.longest_line(), target.elements_for_each_row(), target.least_plane(),
+            target.most_plane_taps()};
   }
 
   /// What a plan is told of a node's sizes.
   bool is_small(const Node& node) const {
     if (node.op->kind == Kind::reduction) return hold(node);
-    return node.op->kind == Kind::contraction && node.op->contraction != Contraction::matmul && has_small_planes(node);
+    if (node.op->kind != Kind::contraction || node.op->contraction == Contraction::matmul) return false;
+    return has_small_planes(node) || has_large_filters(node);
   }
 
  private:
@@ -39,23 +42,38 @@ struct SizeLimits {
   bool has_small_planes(const Node& convolution) const {
     const bool of_groups = convolution.attributes.as<WindowAttributes>().groups > 1;
     if ((!of_groups && !is_of_points(convolution)) || convolution.dtype != DType::Float32) return false;
-    if (is_of_many_taps(convolution)) return false;
+    if (is_by_weights(convolution) && taps_of(convolution) > plan::most_taps_in_blocks) return false;
     const Node& images = *convolution.in[0];
     return images.count() < plane * images.sizes[images.rank - 2] * images.sizes[images.rank - 1];
   }
 
+  /// Of single channels, in a convolution that most_plane_taps() speaks of.
+  bool has_large_filters(const Node& convolution) const {
+    if (is_by_weights(convolution) || convolution.dtype != DType::Float32) return false;
+    const int64_t groups = convolution.attributes.as<WindowAttributes>().groups;
+    const Node& weights = weights_of(convolution);
+    const int64_t filters = weights.sizes[weights.rank - 1], depth = weights.sizes[weights.rank - 2];
+    return groups > 1 && depth == 1 && filters == groups && taps_of(convolution) > taps;
+  }
+
+  static bool is_by_weights(const Node& convolution) {
+    return convolution.op->contraction == Contraction::convolution_weights;
+  }
+  static const Node& weights_of(const Node& convolution) {
+    return is_by_weights(convolution) ? convolution : *convolution.in[1];
+  }
+
   /// Whether windows are single points.
   static bool is_of_points(const Node& convolution) {
-    const bool by_weights = convolution.op->contraction == Contraction::convolution_weights;
-    const Node& weights = by_weights ? convolution : *convolution.in[1];
+    const Node& weights = weights_of(convolution);
     return (weights.wide & ((1u << (weights.rank - 2)) - 1)) == 0;
   }
 
-  /// Whether it is a gradient by filters of so many taps that planes of any size are best.
-  static bool is_of_many_taps(const Node& convolution) {
-    int64_t taps = convolution.op->contraction == Contraction::convolution_weights ? 1 : 0;
-    for (int d = 0; d < convolution.rank - 2; ++d) taps *= convolution.sizes[d];
-    return taps > plan::most_taps_in_blocks;
+  static int64_t taps_of(const Node& convolution) {
+    const Node& weights = weights_of(convolution);
+    int64_t taps = 1;
+    for (int d = 0; d < weights.rank - 2; ++d) taps *= weights.sizes[d];
+    return taps;
   }
 
   /// The size of the fastest dim that has several elements.

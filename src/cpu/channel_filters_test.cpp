@@ -1,0 +1,217 @@
+// Machine code for convolutions of single channels: the bits of the same filters over planes (plane_conv.cpp, which is
+// held to the definition in its own tests), with AVX-512 and with AVX2, whatever the epilogue, the number of threads
+// and the values.
+#include "cpu/channel_filters.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/instruction_set.hpp"
+#include "engines/vendor_testing.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using engines::ConvKind;
+using engines::ConvSpec;
+using engines::count_of;
+using engines::turned;
+using plan::Activation;
+using plan::Epilogue;
+
+struct Dim {
+  int64_t in, kernel, stride = 1, dilation = 1, low = 0, high = 0;
+};
+
+ConvSpec spec_of(int64_t batch, int64_t channels, const std::vector<Dim>& dims) {
+  ConvSpec spec;
+  spec.spatial = static_cast<int>(dims.size());
+  spec.batch = batch;
+  spec.in_channels = spec.groups = spec.out_channels = channels;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const Dim& s = dims[d];
+    spec.in[d] = s.in, spec.kernel[d] = s.kernel, spec.stride[d] = s.stride, spec.dilation[d] = s.dilation;
+    spec.pad_low[d] = s.low, spec.pad_high[d] = s.high;
+    spec.out[d] = (s.in + s.low + s.high - (s.kernel - 1) * s.dilation - 1) / s.stride + 1;
+  }
+  return spec;
+}
+
+/// Blocks that channels fill and do not; rows of one tile, of two, and of many that are alike; filters whose weights
+/// have registers and do not; windows and rows that lie outside.
+std::vector<ConvSpec> specs() {
+  return {spec_of(2, 16, {{7, 5, 1, 1, 2, 2}, {7, 5, 1, 1, 2, 2}}),
+          spec_of(1, 40, {{28, 3, 1, 1, 1, 1}, {29, 3, 1, 1, 1, 1}}),
+          spec_of(2, 17, {{57, 3, 2, 1, 1, 1}, {56, 3, 2, 1, 1, 1}}),
+          spec_of(3, 5, {{112, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}),
+          spec_of(1, 33, {{60, 7, 1, 1, 3, 3}, {20, 7, 1, 1, 3, 3}}),
+          spec_of(1, 8, {{90, 5, 2, 1, 2, 2}, {15, 5, 2, 1, 2, 2}}),
+          spec_of(2, 7, {{75, 31, 1, 1, 15, 15}, {9, 2}}),
+          spec_of(2, 24, {{21, 5, 3, 2, 4, 1}, {13, 2, 2, 3, 0, 2}}),
+          spec_of(2, 3, {{80, 3, 5, 3, 7, 7}, {20, 3, 1, 2, 2, 2}}),
+          spec_of(2, 19, {{4, 1, 3}, {5, 1, 2}}),
+          spec_of(2, 6, {{3, 2, 1, 1, 4, 4}, {2, 3, 2, 1, 3, 5}}),
+          spec_of(2, 2, {{1, 1}, {1, 1}}),
+          spec_of(3, 5, {{41, 4, 1, 1, 2, 1}}),
+          spec_of(1, 18, {{300, 3, 4, 3, 3, 0}})};
+}
+
+/// Elements of x, w and y.
+std::vector<int64_t> counts(const ConvSpec& s) {
+  return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.out_channels,
+          count_of(s.out) * s.out_channels * s.batch};
+}
+
+std::vector<float> rough_values(int64_t count, double shift) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(std::sin(static_cast<double>(i) * 1.7 + shift) * 4);
+  }
+  return values;
+}
+
+void add_one(void* out, const void* const* in, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + 1;
+}
+
+/// What a call reads, in CWHN.
+struct Values {
+  std::vector<float> first, weights, bias, residual;
+
+  explicit Values(const ConvSpec& s) {
+    const bool forward = s.kind == ConvKind::forward;
+    first = rough_values(counts(s)[forward ? 0 : 2], 1);
+    weights = rough_values(counts(s)[1], 2);
+    bias = rough_values(s.in_channels, 3);
+    residual = rough_values(counts(s)[forward ? 2 : 0], 4);
+  }
+};
+
+/// By planes, in CWHN.
+std::vector<float> by_planes(ConvSpec spec, const Values& values) {
+  const bool forward = spec.kind == ConvKind::forward;
+  const int64_t from = count_of(forward ? spec.in : spec.out), to = count_of(forward ? spec.out : spec.in);
+  const auto logical = [&](const std::vector<float>& x, int64_t points) { return turned(x, spec.in_channels, points); };
+  spec.logical = true;
+  spec.activation = &add_one;
+  std::vector<float> result(values.residual.size(), 7.0f);
+  const auto first = logical(values.first, from), residual = logical(values.residual, to);
+  execute(*engines::prepare_conv(spec),
+          {first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr, residual.data()});
+  return turned(result, to, spec.in_channels);
+}
+
+std::vector<float> by_channels(ConvSpec spec, const Values& values, int64_t block, int threads) {
+  spec.activation = &add_one;
+  const auto call = prepare_channel_filters(spec, block);
+  if (!call) return {};
+  EXPECT_STREQ(call->engine(), "channels");
+  std::vector<float> result(values.residual.size(), 7.0f);
+  execute(
+      *call,
+      {values.first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr, values.residual.data()},
+      threads, threads > 1);
+  return result;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class ChannelFilters : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX2, or ROSIN_JIT is 0";
+    if (GetParam() == 16 && best_instruction_set() != InstructionSet::widest) GTEST_SKIP() << "there is no AVX-512";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Registers, ChannelFilters, ::testing::Values(8, 16),
+                         [](const auto& test) { return "Of" + std::to_string(test.param) + "Lanes"; });
+
+TEST_P(ChannelFilters, HaveTheBitsOfPlanes) {
+  constexpr Epilogue epilogues[] = {{},
+                                    {.bias = true},
+                                    {.residual = true},
+                                    {.activation = Activation::relu},
+                                    {.bias = true, .activation = Activation::tanh},
+                                    {.bias = true, .residual = true, .activation = Activation::relu6}};
+  for (ConvSpec spec : specs()) {
+    for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
+      for (const bool flipped : {false, true}) {
+        spec.kind = kind;
+        spec.flipped = flipped;
+        const Values values(spec);
+        for (const Epilogue& epilogue : epilogues) {
+          spec.epilogue = epilogue;
+          const int threads = flipped ? 3 : 1;
+          EXPECT_TRUE(same_bits(by_channels(spec, values, GetParam(), threads), by_planes(spec, values)))
+              << "width " << spec.in[0] << ", kind " << static_cast<int>(kind) << ", flipped " << flipped
+              << ", epilogue " << (&epilogue - epilogues);
+        }
+      }
+    }
+  }
+}
+
+/// Weights that are not finite meet no padding, images none but their own windows; a NaN is not rectified away. (Such
+/// filters are computed over planes without fused products.)
+TEST_P(ChannelFilters, WhatIsNotFiniteStaysWhereItBelongs) {
+  ConvSpec spec = spec_of(2, 19, {{15, 3, 1, 1, 1, 1}, {14, 3, 2, 1, 1, 1}});
+  spec.epilogue = {.bias = true, .activation = Activation::relu6};
+  for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
+    spec.kind = kind;
+    Values values(spec);
+    values.weights[0] = std::numeric_limits<float>::infinity();
+    values.first[static_cast<size_t>(40 * spec.in_channels + 18)] = std::numeric_limits<float>::quiet_NaN();
+    const auto got = by_channels(spec, values, GetParam(), 1), wanted = by_planes(spec, values);
+    ASSERT_EQ(got.size(), wanted.size());
+    int64_t nans = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      nans += std::isnan(got[i]);
+      EXPECT_TRUE(std::abs(got[i] - wanted[i]) < 1e-5 || (std::isnan(got[i]) && std::isnan(wanted[i])))
+          << i << ": " << got[i] << " instead of " << wanted[i];
+    }
+    EXPECT_GT(nans, 0);
+    EXPECT_LT(nans, static_cast<int64_t>(got.size()) / 4);
+  }
+}
+
+TEST_P(ChannelFilters, PackedWeightsAreAForm) {
+  ConvSpec spec = spec_of(1, 21, {{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}});
+  spec.flipped = true;
+  const Values values(spec);
+  const auto call = prepare_channel_filters(spec, GetParam());
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->form(0).bytes, 0u);
+  engines::Block form(call->form(1).bytes);
+  call->make_form(1, values.weights.data(), form.data());
+  std::vector<float> result(values.residual.size());
+  execute(*call, {values.first.data(), nullptr, nullptr, result.data(), nullptr, nullptr, {nullptr, form.data()}});
+  EXPECT_TRUE(same_bits(result, by_planes(spec, values)));
+}
+
+TEST_P(ChannelFilters, OneImageIsWorthSeveralChunks) {
+  const ConvSpec spec = spec_of(1, 32, {{112, 3, 1, 1, 1, 1}, {112, 3, 1, 1, 1, 1}});
+  EXPECT_GT(prepare_channel_filters(spec, GetParam())->chunks(), 1);
+}
+
+TEST_P(ChannelFilters, OtherConvolutionsAreLeftToOthers) {
+  ConvSpec spec = spec_of(1, 16, {{9, 3}, {9, 3}});
+  spec.groups = 8;
+  EXPECT_EQ(prepare_channel_filters(spec, GetParam()), nullptr);
+  spec.groups = 16;
+  spec.type = DType::Float64;
+  EXPECT_EQ(prepare_channel_filters(spec, GetParam()), nullptr);
+  spec.type = DType::Float32;
+  spec.kind = ConvKind::backward_weights;
+  EXPECT_EQ(prepare_channel_filters(spec, GetParam()), nullptr);
+  EXPECT_EQ(prepare_channel_filters(spec_of(1, 16, {{9, 3}, {9, 3}, {4, 2}}), GetParam()), nullptr);
+}
+
+}  // namespace
+}  // namespace rosin::cpu
