@@ -3,9 +3,9 @@
 // engine reads that they are turned before, and the result back.
 #include <vector>
 
-#include "cpu/channel_filters.hpp"
 #include "cpu/contraction.hpp"
 #include "cpu/dispatch.hpp"
+#include "cpu/row_conv.hpp"
 #include "engines/call_spec.hpp"
 
 namespace rosin::cpu {
@@ -63,7 +63,7 @@ class ConvCall final : public Call {
         batch_(conv.batch), by_weights_(conv.kind == engines::ConvKind::backward_weights),
         first_(image_of(call.arrays[0], conv.logical)),
         second_(by_weights_ ? image_of(call.arrays[1], conv.logical) : Image{}),
-        result_(by_weights_ ? Image{} : image_of(call.result(), conv.logical)), call_(prepare_channel_filters(conv)) {
+        result_(by_weights_ ? Image{} : image_of(call.result(), conv.logical)), call_(prepare_row_conv(conv)) {
     if (!call_) call_ = engines::prepare_conv(conv);
     for (Image* image : {&first_, &second_, &result_}) {
       if (!image->plain()) image->turned_at = parts_.add(static_cast<size_t>(image->count() * batch_) * size_of(type_));

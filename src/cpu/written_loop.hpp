@@ -1,5 +1,5 @@
 // What a writer of machine code gives, and who keeps it: code is written once for each key, and shared by all that hold
-// it. Read first: machine_loop.hpp. Read next: machine_writer.hpp (loops of fused kernels), filter_writer.hpp.
+// it. Read first: machine_loop.hpp. Read next: machine_writer.hpp (loops of fused kernels), row_writer.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Machine code for convolutions of single channels: the bits of the same filters over planes (plane_conv.cpp, which is
-// held to the definition in its own tests), with AVX-512 and with AVX2, whatever the epilogue, the number of threads
-// and the values.
-#include "cpu/channel_filters.hpp"
+// Convolutions by machine code: the bits of the same filters over planes (plane_conv.cpp), and over all channels those
+// of the tile kernel, both of which are held to the definition in their own tests; with AVX-512 and with AVX2, whatever
+// the epilogue, the number of threads and the values.
+#include "cpu/row_conv.hpp"
 
 #include <gtest/gtest.h>
 
@@ -61,9 +61,29 @@ std::vector<ConvSpec> specs() {
           spec_of(1, 18, {{300, 3, 4, 3, 3, 0}})};
 }
 
+ConvSpec over_all(ConvSpec spec, int64_t in, int64_t out) {
+  spec.groups = 1;
+  spec.in_channels = in;
+  spec.out_channels = out;
+  return spec;
+}
+
+/// Channels that fill one group of registers, several, and none; sums over few channels and many; rows that are joined.
+std::vector<ConvSpec> specs_over_all() {
+  return {over_all(spec_of(2, 1, {{7, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}), 3, 16),
+          over_all(spec_of(1, 1, {{30, 7, 2, 1, 3, 3}, {31, 7, 2, 1, 3, 3}}), 3, 40),
+          over_all(spec_of(3, 1, {{13, 1}, {11, 1}}), 18, 24),
+          over_all(spec_of(1, 1, {{28, 1}, {28, 1}}), 64, 100),
+          over_all(spec_of(2, 1, {{56, 1, 2}, {20, 1, 2}}), 33, 130),
+          over_all(spec_of(2, 1, {{40, 3, 1, 2, 2, 2}, {10, 3, 1, 3, 3, 3}}), 17, 50),
+          over_all(spec_of(2, 1, {{21, 5, 3, 2, 4, 1}, {13, 2, 2, 3, 0, 2}}), 6, 5),
+          over_all(spec_of(2, 1, {{3, 2, 1, 1, 4, 4}, {2, 3, 2, 1, 3, 5}}), 4, 7),
+          over_all(spec_of(1, 1, {{1, 1}, {1, 1}}), 1, 1)};
+}
+
 /// Elements of x, w and y.
 std::vector<int64_t> counts(const ConvSpec& s) {
-  return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.out_channels,
+  return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.in_channels / s.groups * s.out_channels,
           count_of(s.out) * s.out_channels * s.batch};
 }
 
@@ -87,18 +107,25 @@ struct Values {
     const bool forward = s.kind == ConvKind::forward;
     first = rough_values(counts(s)[forward ? 0 : 2], 1);
     weights = rough_values(counts(s)[1], 2);
-    bias = rough_values(s.in_channels, 3);
+    bias = rough_values(s.out_channels, 3);
     residual = rough_values(counts(s)[forward ? 2 : 0], 4);
   }
 };
 
-/// By planes, in CWHN.
-std::vector<float> by_planes(ConvSpec spec, const Values& values) {
+/// By another engine: planes, or the tile kernel.
+std::vector<float> by_other(ConvSpec spec, const Values& values) {
+  spec.activation = &add_one;
+  if (spec.groups == 1) {
+    std::vector<float> result(values.residual.size(), 7.0f);
+    execute(*engines::prepare_conv(spec, engines::Engine::tile),
+            {values.first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr,
+             values.residual.data()});
+    return result;
+  }
   const bool forward = spec.kind == ConvKind::forward;
   const int64_t from = count_of(forward ? spec.in : spec.out), to = count_of(forward ? spec.out : spec.in);
   const auto logical = [&](const std::vector<float>& x, int64_t points) { return turned(x, spec.in_channels, points); };
   spec.logical = true;
-  spec.activation = &add_one;
   std::vector<float> result(values.residual.size(), 7.0f);
   const auto first = logical(values.first, from), residual = logical(values.residual, to);
   execute(*engines::prepare_conv(spec),
@@ -106,11 +133,11 @@ std::vector<float> by_planes(ConvSpec spec, const Values& values) {
   return turned(result, to, spec.in_channels);
 }
 
-std::vector<float> by_channels(ConvSpec spec, const Values& values, int64_t block, int threads) {
+std::vector<float> by_rows(ConvSpec spec, const Values& values, int64_t block, int threads) {
   spec.activation = &add_one;
-  const auto call = prepare_channel_filters(spec, block);
+  const auto call = prepare_row_conv(spec, block);
   if (!call) return {};
-  EXPECT_STREQ(call->engine(), "channels");
+  EXPECT_STREQ(call->engine(), "rows");
   std::vector<float> result(values.residual.size(), 7.0f);
   execute(
       *call,
@@ -123,52 +150,63 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-class ChannelFilters : public ::testing::TestWithParam<int> {
+class RowConvolutions : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX2, or ROSIN_JIT is 0";
     if (GetParam() == 16 && best_instruction_set() != InstructionSet::widest) GTEST_SKIP() << "there is no AVX-512";
   }
 };
-INSTANTIATE_TEST_SUITE_P(Registers, ChannelFilters, ::testing::Values(8, 16),
+INSTANTIATE_TEST_SUITE_P(Registers, RowConvolutions, ::testing::Values(8, 16),
                          [](const auto& test) { return "Of" + std::to_string(test.param) + "Lanes"; });
 
-TEST_P(ChannelFilters, HaveTheBitsOfPlanes) {
-  constexpr Epilogue epilogues[] = {{},
-                                    {.bias = true},
-                                    {.residual = true},
-                                    {.activation = Activation::relu},
-                                    {.bias = true, .activation = Activation::tanh},
-                                    {.bias = true, .residual = true, .activation = Activation::relu6}};
-  for (ConvSpec spec : specs()) {
-    for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
-      for (const bool flipped : {false, true}) {
-        spec.kind = kind;
-        spec.flipped = flipped;
-        const Values values(spec);
-        for (const Epilogue& epilogue : epilogues) {
-          spec.epilogue = epilogue;
-          const int threads = flipped ? 3 : 1;
-          EXPECT_TRUE(same_bits(by_channels(spec, values, GetParam(), threads), by_planes(spec, values)))
-              << "width " << spec.in[0] << ", kind " << static_cast<int>(kind) << ", flipped " << flipped
-              << ", epilogue " << (&epilogue - epilogues);
-        }
-      }
+constexpr Epilogue epilogues[] = {{},
+                                  {.bias = true},
+                                  {.residual = true},
+                                  {.activation = Activation::relu},
+                                  {.bias = true, .activation = Activation::tanh},
+                                  {.bias = true, .residual = true, .activation = Activation::relu6}};
+
+/// With all epilogues, flipped or not.
+void expect_bits_of_other(ConvSpec spec, int64_t block) {
+  for (const bool flipped : {false, true}) {
+    spec.flipped = flipped;
+    const Values values(spec);
+    for (const Epilogue& epilogue : epilogues) {
+      spec.epilogue = epilogue;
+      const int threads = flipped ? 3 : 1;
+      EXPECT_TRUE(same_bits(by_rows(spec, values, block, threads), by_other(spec, values)))
+          << "width " << spec.in[0] << ", channels " << spec.in_channels << " and " << spec.out_channels << ", kind "
+          << static_cast<int>(spec.kind) << ", flipped " << flipped << ", epilogue " << (&epilogue - epilogues);
     }
   }
 }
 
+TEST_P(RowConvolutions, OfSingleChannelsHaveTheBitsOfPlanes) {
+  for (ConvSpec spec : specs()) {
+    for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
+      spec.kind = kind;
+      expect_bits_of_other(spec, GetParam());
+    }
+  }
+}
+
+TEST_P(RowConvolutions, OverAllChannelsHaveTheBitsOfTheTileKernel) {
+  for (const ConvSpec& spec : specs_over_all()) expect_bits_of_other(spec, GetParam());
+}
+
 /// Weights that are not finite meet no padding, images none but their own windows; a NaN is not rectified away. (Such
 /// filters are computed over planes without fused products.)
-TEST_P(ChannelFilters, WhatIsNotFiniteStaysWhereItBelongs) {
-  ConvSpec spec = spec_of(2, 19, {{15, 3, 1, 1, 1, 1}, {14, 3, 2, 1, 1, 1}});
-  spec.epilogue = {.bias = true, .activation = Activation::relu6};
-  for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
-    spec.kind = kind;
+TEST_P(RowConvolutions, WhatIsNotFiniteStaysWhereItBelongs) {
+  const ConvSpec filters = spec_of(2, 19, {{15, 3, 1, 1, 1, 1}, {14, 3, 2, 1, 1, 1}});
+  ConvSpec by_data = filters;
+  by_data.kind = ConvKind::backward_data;
+  for (ConvSpec spec : {filters, by_data, over_all(filters, 19, 40)}) {
+    spec.epilogue = {.bias = true, .activation = Activation::relu6};
     Values values(spec);
     values.weights[0] = std::numeric_limits<float>::infinity();
     values.first[static_cast<size_t>(40 * spec.in_channels + 18)] = std::numeric_limits<float>::quiet_NaN();
-    const auto got = by_channels(spec, values, GetParam(), 1), wanted = by_planes(spec, values);
+    const auto got = by_rows(spec, values, GetParam(), 1), wanted = by_other(spec, values);
     ASSERT_EQ(got.size(), wanted.size());
     int64_t nans = 0;
     for (size_t i = 0; i < got.size(); ++i) {
@@ -181,36 +219,41 @@ TEST_P(ChannelFilters, WhatIsNotFiniteStaysWhereItBelongs) {
   }
 }
 
-TEST_P(ChannelFilters, PackedWeightsAreAForm) {
-  ConvSpec spec = spec_of(1, 21, {{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}});
-  spec.flipped = true;
-  const Values values(spec);
-  const auto call = prepare_channel_filters(spec, GetParam());
-  ASSERT_TRUE(call);
-  EXPECT_EQ(call->form(0).bytes, 0u);
-  engines::Block form(call->form(1).bytes);
-  call->make_form(1, values.weights.data(), form.data());
-  std::vector<float> result(values.residual.size());
-  execute(*call, {values.first.data(), nullptr, nullptr, result.data(), nullptr, nullptr, {nullptr, form.data()}});
-  EXPECT_TRUE(same_bits(result, by_planes(spec, values)));
+TEST_P(RowConvolutions, PackedWeightsAreAForm) {
+  const ConvSpec filters = spec_of(1, 21, {{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}});
+  for (ConvSpec spec : {filters, over_all(filters, 150, 90)}) {
+    spec.flipped = true;
+    const Values values(spec);
+    const auto call = prepare_row_conv(spec, GetParam());
+    ASSERT_TRUE(call);
+    EXPECT_EQ(call->form(0).bytes, 0u);
+    engines::Block form(call->form(1).bytes);
+    call->make_form(1, values.weights.data(), form.data());
+    std::vector<float> result(values.residual.size());
+    execute(*call, {values.first.data(), nullptr, nullptr, result.data(), nullptr, nullptr, {nullptr, form.data()}});
+    EXPECT_TRUE(same_bits(result, by_other(spec, values)));
+  }
 }
 
-TEST_P(ChannelFilters, OneImageIsWorthSeveralChunks) {
+TEST_P(RowConvolutions, OneImageIsWorthSeveralChunks) {
   const ConvSpec spec = spec_of(1, 32, {{112, 3, 1, 1, 1, 1}, {112, 3, 1, 1, 1, 1}});
-  EXPECT_GT(prepare_channel_filters(spec, GetParam())->chunks(), 1);
+  EXPECT_GT(prepare_row_conv(spec, GetParam())->chunks(), 1);
 }
 
-TEST_P(ChannelFilters, OtherConvolutionsAreLeftToOthers) {
+TEST_P(RowConvolutions, OtherConvolutionsAreLeftToOthers) {
   ConvSpec spec = spec_of(1, 16, {{9, 3}, {9, 3}});
   spec.groups = 8;
-  EXPECT_EQ(prepare_channel_filters(spec, GetParam()), nullptr);
+  EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
   spec.groups = 16;
   spec.type = DType::Float64;
-  EXPECT_EQ(prepare_channel_filters(spec, GetParam()), nullptr);
+  EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
   spec.type = DType::Float32;
   spec.kind = ConvKind::backward_weights;
-  EXPECT_EQ(prepare_channel_filters(spec, GetParam()), nullptr);
-  EXPECT_EQ(prepare_channel_filters(spec_of(1, 16, {{9, 3}, {9, 3}, {4, 2}}), GetParam()), nullptr);
+  EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
+  spec = over_all(spec, 16, 16);
+  spec.kind = ConvKind::backward_data;
+  EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
+  EXPECT_EQ(prepare_row_conv(spec_of(1, 16, {{9, 3}, {9, 3}, {4, 2}}), GetParam()), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// Convolutions of Float32 images in CWHN by machine code that is written for their sizes: of each channel by itself
+// (depthwise), forward and as the gradient of the input, and forward over all channels.
+#pragma once
+
+#include <memory>
+
+#include "cpu/row_writer.hpp"
+#include "engines/vendor.hpp"
+
+namespace rosin::cpu {
+
+/// Such a convolution; null where it is another one, or an engine is faster. Products are of taps inside alone, so what
+/// is not finite gives what the definition gives. Filters of single channels have the bits of plane_conv.cpp.
+std::unique_ptr<engines::VendorCall> prepare_row_conv(const engines::ConvSpec& spec);
+
+/// The same wherever code can be written, with registers of `block` Float32; for tests.
+std::unique_ptr<engines::VendorCall> prepare_row_conv(const engines::ConvSpec& spec, int64_t block);
+
+}  // namespace rosin::cpu

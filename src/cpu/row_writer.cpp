@@ -1,0 +1,356 @@
+// See row_writer.hpp.
+#include "cpu/row_writer.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+constexpr int64_t registers_of(int64_t block) { return block == 16 ? 32 : 16; }
+
+/// Results that have registers, so many each, beside weights and an element (and the mask of AVX2).
+constexpr int64_t most_together(int64_t vectors, int64_t block) {
+  return (registers_of(block) - vectors - (block == 16 ? 1 : 2)) / vectors;
+}
+
+/// Of nearly equal parts that have at most so many.
+constexpr int64_t even_part(int64_t count, int64_t most) {
+  const int64_t parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
+
+}  // namespace
+}  // namespace rosin::cpu
+
+#if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+
+#include <bit>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <xbyak/xbyak.h>
+
+#include "cpu/written_loop.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using namespace Xbyak;
+
+using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax, util::eax;
+
+constexpr int64_t element_bytes = sizeof(float);
+
+class RowWriter : public CodeGenerator {
+ public:
+  RowWriter(const RowText& text, void* memory, size_t bytes)
+      : CodeGenerator(bytes, memory), text_(text), vectors_(text.vectors()) {
+    const int64_t free = registers_of(text.block) - elements_together() - (needs_mask_register() ? 1 : 0);
+    holds_weights_ = text.depth == 0 && text.taps + (is_wide() ? 8 : 6) <= free;
+    const int64_t most =
+        text.depth == 0 ? std::min(free - weight_registers(), most_filtered) : most_together(vectors_, text.block);
+    const int64_t unit = text.by_data ? text.stride : 1;  // tiles that are alike begin at its multiples
+    const int64_t even = even_part(text.results, most);
+    together_ = std::min((even + unit - 1) / unit * unit, std::max(most / unit * unit, std::min(unit, most)));
+    together_ = std::min(together_, text.results);
+  }
+
+  void write() {
+    mov(results, ptr[list]);
+    mov(elements, ptr[list + 8]);
+    mov(weights, ptr[list + 16]);
+    if (text_.residual) {
+      mov(residual, ptr[list + 32]);
+      sub(residual, results);
+    }
+    imul(rows_end, rows_end, static_cast<int>(row_of_taps()));
+    add(rows_end, weights);
+    prepare_mask();
+    write_tiles();
+    vzeroupper();
+    ret();
+    write_constants();
+  }
+
+ private:
+  static constexpr int64_t most_filtered = 16;  // results of a tile, where each lane is by itself
+
+  /// `residual`: from results on.
+  const Reg64 list = rdi, rows_end = rsi, tap = rdx, results = rcx, elements = r8, weights = r9, residual = r10,
+              depth = r11, row = rax;
+  const Opmask mask = Opmask(1);
+
+  /// AVX-512, which has masks; AVX2 keeps one in its last register.
+  bool is_wide() const { return text_.block == 16; }
+  Xmm vector(int64_t number) const {
+    if (is_wide()) return Zmm(static_cast<int>(number));
+    return Ymm(static_cast<int>(number));
+  }
+  /// Whether the lanes of a vector are not all wanted: of the last one.
+  bool is_part(int64_t v) const { return v + 1 == vectors_ && text_.lanes % text_.block != 0; }
+  bool needs_mask_register() const { return !is_wide() && is_part(vectors_ - 1); }
+  Xmm mask_register() const { return vector(15); }
+  int64_t vector_bytes() const { return text_.block * element_bytes; }
+  int64_t row_of_taps() const { return text_.tap_rows * text_.taps * text_.tap_weights() * element_bytes; }
+  int64_t element_step() const { return text_.element_step * element_bytes; }
+
+  /// Registers: the results, then weights, then elements.
+  int64_t elements_together() const { return text_.depth > 0 ? 1 : 3; }
+  int64_t weight_registers() const { return text_.depth > 0 ? vectors_ : holds_weights_ ? text_.taps : 1; }
+  Xmm sum(int64_t i, int64_t v = 0) const { return vector(i * vectors_ + v); }
+  Xmm weight(int64_t number) const { return vector(together_ * vectors_ + number); }
+  Xmm element(int64_t turn) const {
+    return vector(together_ * vectors_ + weight_registers() + turn % elements_together());
+  }
+
+  void prepare_mask() {
+    if (!is_part(vectors_ - 1)) return;
+    if (is_wide()) {
+      mov(eax, (1u << text_.lanes % text_.block) - 1);
+      kmovw(mask, eax);
+    } else {
+      vmovups(mask_register(), ptr[util::rip + mask_at_]);
+    }
+  }
+
+  void write_constants() {
+    align(4);
+    L(mask_at_);
+    for (int64_t i = 0; needs_mask_register() && i < text_.block; ++i) {
+      dd(i < text_.lanes % text_.block ? 0xffffffff : 0);
+    }
+    L(most_at_);
+    dd(std::bit_cast<uint32_t>(text_.most));
+  }
+
+  void load(const Xmm& to, const Address& from, int64_t v) {
+    if (!is_part(v)) vmovups(to, from);
+    else if (is_wide()) vmovups(to | mask | T_z, from);
+    else vmaskmovps(to, mask_register(), from);
+  }
+  void store(const Address& to, const Xmm& from, int64_t v) {
+    if (!is_part(v)) vmovups(to, from);
+    else if (is_wide()) vmovups(to | mask, from);
+    else vmaskmovps(to, mask_register(), from);
+  }
+  Address at(const RegExp& first, int64_t bytes) { return ptr[first + static_cast<size_t>(bytes)]; }
+  void go_on(const Reg64& pointer, int64_t bytes) {
+    if (bytes != 0) add(pointer, static_cast<uint32_t>(bytes));
+  }
+
+  /// Whether the results of a tile have all their taps, of which none lies outside.
+  bool is_inside(int64_t first) const {
+    if (first + together_ > text_.results) return false;
+    for (int64_t r = first; r < first + together_; ++r) {
+      for (int64_t t = 0; t < text_.taps; ++t) {
+        const int64_t place =
+            text_.by_data ? r + text_.pad - t * text_.dilation : r * text_.stride - text_.pad + t * text_.dilation;
+        if (place < 0 || place >= text_.elements * (text_.by_data ? text_.stride : 1)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Tiles inside that follow each other are alike: one loop.
+  void write_tiles() {
+    const bool may_be_alike = !text_.by_data || together_ % text_.stride == 0;
+    for (int64_t first = 0; first < text_.results;) {
+      int64_t alike = 0;
+      while (may_be_alike && is_inside(first + alike * together_)) ++alike;
+      if (alike < 2) {
+        write_tile(first, std::min(together_, text_.results - first));
+        first += together_;
+        continue;
+      }
+      Label again;
+      mov(qword[list + 40], static_cast<size_t>(alike));
+      L(again);
+      write_tile(first, together_);
+      const int64_t step = together_ * element_step();
+      go_on(results, together_ * text_.result_step * element_bytes);
+      go_on(elements, text_.by_data ? step / text_.stride : step * text_.stride);
+      dec(qword[list + 40]);
+      jnz(again, T_NEAR);
+      first += alike * together_;
+      moved_ += alike * together_;
+    }
+  }
+
+  void write_tile(int64_t first, int64_t count) {
+    Label next, end;
+    for (int64_t i = 0; i < count * vectors_; ++i) vxorps(vector(i), vector(i), vector(i));
+    mov(row, elements);
+    mov(tap, weights);
+    cmp(tap, rows_end);
+    jge(end, T_NEAR);  // no row of taps
+    L(next);
+    if (text_.depth > 0) sum_row(first, count);
+    else filter_row(first, count);
+    go_on(row, text_.element_rows * text_.elements * element_step());
+    cmp(tap, rows_end);
+    jl(next, T_NEAR);
+    L(end);
+    finish(first, count);
+  }
+
+  /// Bytes from the row's pointer to an element.
+  int64_t place_of(int64_t element) const {
+    return (element - (text_.by_data ? moved_ / text_.stride : moved_ * text_.stride)) * element_step();
+  }
+
+  /// The products of a row of taps: element by element, in the order of their taps.
+  void filter_row(int64_t first, int64_t count) {
+    std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>> uses;  // of elements: results and taps
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t t = 0; t < text_.taps; ++t) {
+        const std::optional<int64_t> place = text_.element_of(first + i, t);
+        if (place) uses[text_.by_data ? -*place : *place].emplace_back(i, t);
+      }
+    }
+    const auto weight_at = [&](int64_t t) { return at(tap, t * vector_bytes()); };
+    for (int64_t t = 0; holds_weights_ && t < text_.taps; ++t) vmovups(weight(t), weight_at(t));
+    int64_t turn = 0;
+    for (const auto& [place, of_element] : uses) {
+      const Xmm x = element(turn++);
+      load(x, at(row, place_of(std::abs(place))), 0);
+      for (const auto& [i, t] : of_element) {
+        if (holds_weights_) vfmadd231ps(sum(i), x, weight(t));
+        else vfmadd231ps(sum(i), x, weight_at(t));
+      }
+    }
+    go_on(tap, row_of_taps());
+  }
+
+  /// The same of all channels: tap by tap, some channels at a time.
+  void sum_row(int64_t first, int64_t count) {
+    constexpr int64_t turn = 4;
+    const int64_t of_channel = vectors_ * vector_bytes(), turns = text_.depth / turn, rest = text_.depth % turn;
+    for (int64_t t = 0; t < text_.taps; ++t) {
+      std::vector<std::pair<int64_t, int64_t>> uses;  // results, and where their elements are
+      for (int64_t i = 0; i < count; ++i) {
+        if (const auto place = text_.element_of(first + i, t)) uses.emplace_back(i, place_of(*place));
+      }
+      if (uses.empty()) {
+        go_on(tap, text_.depth * of_channel);
+        continue;
+      }
+      if (turns > 0) {
+        Label again;
+        mov(depth, static_cast<size_t>(turns));
+        L(again);
+        for (int64_t c = 0; c < turn; ++c) sum_channel(uses, c);
+        go_on(row, turn * element_bytes);
+        go_on(tap, turn * of_channel);
+        dec(depth);
+        jnz(again, T_NEAR);
+      }
+      for (int64_t c = 0; c < rest; ++c) sum_channel(uses, c);
+      go_on(row, -turns * turn * element_bytes);
+      go_on(tap, rest * of_channel);
+    }
+    go_on(tap, (text_.tap_rows - 1) * text_.taps * text_.depth * of_channel);
+  }
+
+  void sum_channel(const std::vector<std::pair<int64_t, int64_t>>& uses, int64_t c) {
+    for (int64_t v = 0; v < vectors_; ++v) vmovups(weight(v), at(tap, (c * vectors_ + v) * vector_bytes()));
+    for (const auto& [i, place] : uses) {
+      vbroadcastss(element(0), at(row, place + c * element_bytes));
+      for (int64_t v = 0; v < vectors_; ++v) vfmadd231ps(sum(i, v), element(0), weight(v));
+    }
+  }
+
+  void finish(int64_t first, int64_t count) {
+    const Xmm other = element(0);
+    if (text_.bias) mov(row, ptr[list + 24]);
+    for (int64_t v = 0; text_.bias && v < vectors_; ++v) {
+      load(other, at(row, v * vector_bytes()), v);
+      for (int64_t i = 0; i < count; ++i) vaddps(sum(i, v), sum(i, v), other);
+    }
+    const auto place = [&](int64_t i, int64_t v) {
+      return (first + i - moved_) * text_.result_step * element_bytes + v * vector_bytes();
+    };
+    const auto each = [&](auto&& visit) {
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t v = 0; v < vectors_; ++v) visit(i, v);
+      }
+    };
+    each([&](int64_t i, int64_t v) {
+      if (!text_.residual) return;
+      load(other, at(results + residual, place(i, v)), v);
+      vaddps(sum(i, v), sum(i, v), other);
+    });
+    if (text_.rectified) rectify(other, count * vectors_);
+    each([&](int64_t i, int64_t v) { store(at(results, place(i, v)), sum(i, v), v); });
+  }
+
+  /// NaN and -0 stay: of two such operands the second one is taken.
+  void rectify(const Xmm& bound, int64_t registers) {
+    vxorps(bound, bound, bound);
+    for (int64_t i = 0; i < registers; ++i) vmaxps(vector(i), bound, vector(i));
+    if (text_.most == 0) return;
+    vbroadcastss(bound, ptr[util::rip + most_at_]);
+    for (int64_t i = 0; i < registers; ++i) vminps(vector(i), bound, vector(i));
+  }
+
+  const RowText& text_;
+  int64_t vectors_;
+  bool holds_weights_ = false;
+  int64_t together_ = 1;  // results of a tile
+  int64_t moved_ = 0;     // results that the pointers have gone on
+  Label mask_at_, most_at_;
+};
+
+WrittenCode written(const RowText& text, unsigned char* buffer, size_t bytes) {
+  RowWriter writer(text, buffer, bytes);
+  writer.write();
+  const std::string what = text.depth > 0 ? "rosin convolution of " : "rosin filters of ";
+  return {writer.getSize(),
+          what + std::to_string(text.taps) + " taps in a row, " + std::to_string(text.element_step) + " channels",
+          {}};
+}
+
+std::string key_of(const RowText& text) {
+  std::string key = "row";
+  const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  for (const int64_t number :
+       {text.block, text.lanes, text.depth, text.result_step, text.element_step, text.elements, text.results, text.taps,
+        text.stride, text.dilation, text.pad, text.tap_rows, text.element_rows}) {
+    add(number);
+  }
+  for (const bool is : {text.by_data, text.bias, text.residual, text.rectified}) add(is);
+  add(text.most);
+  return key;
+}
+
+}  // namespace
+
+int64_t row_block() { return has_wide_code() ? 16 : 8; }
+
+std::shared_ptr<const MachineLoop> row_loop(const RowText& text) {
+  return shared_loop(key_of(text), [&](unsigned char* buffer, size_t bytes) { return written(text, buffer, bytes); });
+}
+
+#else
+
+namespace rosin::cpu {
+
+int64_t row_block() { return 16; }
+std::shared_ptr<const MachineLoop> row_loop(const RowText&) { return nullptr; }
+
+#endif
+
+int64_t most_row_vectors(int64_t block) { return block == 16 ? 4 : 2; }
+
+int64_t row_cost(int64_t results, int64_t vectors, int64_t block) {
+  if (vectors == 0) return 0;
+  const int64_t most = most_together(vectors, block), tiles = (results + most - 1) / most;
+  return 2 * results * vectors + results + 2 * tiles * vectors;
+}
+
+std::optional<int64_t> RowText::element_of(int64_t result, int64_t tap) const {
+  const int64_t place = by_data ? result + pad - tap * dilation : result * stride - pad + tap * dilation;
+  const int64_t apart = by_data ? stride : 1;
+  if (place < 0 || place >= elements * apart || place % apart != 0) return {};
+  return place / apart;
+}
+
+}  // namespace rosin::cpu
