@@ -1,5 +1,5 @@
-// Convolutions of Float32 images in CWHN by machine code that is written for their sizes: of each channel by itself
-// (depthwise), forward and as the gradient of the input, and forward over all channels.
+// Convolutions of Float32 images in CWHN by machine code that is written for their sizes: of one or two spatial dims,
+// forward and as the gradient of the input.
 #pragma once
 
 #include <memory>

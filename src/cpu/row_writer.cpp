@@ -38,7 +38,7 @@ using namespace Xbyak;
 
 using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax, util::eax;
 
-constexpr int64_t element_bytes = sizeof(float);
+constexpr int64_t element_bytes = sizeof(float), line_bytes = 64;
 
 class RowWriter : public CodeGenerator {
  public:
@@ -57,13 +57,14 @@ class RowWriter : public CodeGenerator {
   void write() {
     mov(results, ptr[list]);
     mov(elements, ptr[list + 8]);
-    mov(weights, ptr[list + 16]);
+    mov(tap, ptr[list + 16]);
+    if (text_.ahead > 0) mov(ahead, ptr[list + 40]);
     if (text_.residual) {
       mov(residual, ptr[list + 32]);
       sub(residual, results);
     }
     imul(rows_end, rows_end, static_cast<int>(row_of_taps()));
-    add(rows_end, weights);
+    add(rows_end, tap);
     prepare_mask();
     write_tiles();
     vzeroupper();
@@ -75,7 +76,7 @@ class RowWriter : public CodeGenerator {
   static constexpr int64_t most_filtered = 16;  // results of a tile, where each lane is by itself
 
   /// `residual`: from results on.
-  const Reg64 list = rdi, rows_end = rsi, tap = rdx, results = rcx, elements = r8, weights = r9, residual = r10,
+  const Reg64 list = rdi, rows_end = rsi, tap = rdx, results = rcx, elements = r8, ahead = r9, residual = r10,
               depth = r11, row = rax;
   const Opmask mask = Opmask(1);
 
@@ -94,7 +95,7 @@ class RowWriter : public CodeGenerator {
   int64_t element_step() const { return text_.element_step * element_bytes; }
 
   /// Registers: the results, then weights, then elements.
-  int64_t elements_together() const { return text_.depth > 0 ? 1 : 3; }
+  int64_t elements_together() const { return text_.depth > 0 ? 1 : text_.spread > 1 ? 4 : 3; }
   int64_t weight_registers() const { return text_.depth > 0 ? vectors_ : holds_weights_ ? text_.taps : 1; }
   Xmm sum(int64_t i, int64_t v = 0) const { return vector(i * vectors_ + v); }
   Xmm weight(int64_t number) const { return vector(together_ * vectors_ + number); }
@@ -120,6 +121,10 @@ class RowWriter : public CodeGenerator {
     }
     L(most_at_);
     dd(std::bit_cast<uint32_t>(text_.most));
+    L(places_at_);
+    for (int64_t c = 0; text_.spread > 1 && c < text_.spread; ++c) {
+      for (int64_t i = 0; i < text_.block; ++i) dd(static_cast<uint32_t>(i / text_.spread * text_.spread + c));
+    }
   }
 
   void load(const Xmm& to, const Address& from, int64_t v) {
@@ -162,13 +167,13 @@ class RowWriter : public CodeGenerator {
         continue;
       }
       Label again;
-      mov(qword[list + 40], static_cast<size_t>(alike));
+      mov(qword[list + 48], static_cast<size_t>(alike));
       L(again);
       write_tile(first, together_);
       const int64_t step = together_ * element_step();
       go_on(results, together_ * text_.result_step * element_bytes);
       go_on(elements, text_.by_data ? step / text_.stride : step * text_.stride);
-      dec(qword[list + 40]);
+      dec(qword[list + 48]);
       jnz(again, T_NEAR);
       first += alike * together_;
       moved_ += alike * together_;
@@ -179,7 +184,7 @@ class RowWriter : public CodeGenerator {
     Label next, end;
     for (int64_t i = 0; i < count * vectors_; ++i) vxorps(vector(i), vector(i), vector(i));
     mov(row, elements);
-    mov(tap, weights);
+    mov(tap, ptr[list + 16]);
     cmp(tap, rows_end);
     jge(end, T_NEAR);  // no row of taps
     L(next);
@@ -206,23 +211,35 @@ class RowWriter : public CodeGenerator {
         if (place) uses[text_.by_data ? -*place : *place].emplace_back(i, t);
       }
     }
-    const auto weight_at = [&](int64_t t) { return at(tap, t * vector_bytes()); };
+    for (int64_t c = 0; c < text_.spread; ++c) filter_channel(uses, c);
+    go_on(tap, row_of_taps());
+  }
+
+  /// By one channel of each lane's neighbours.
+  void filter_channel(const std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>>& uses, int64_t c) {
+    const auto weight_at = [&](int64_t t) { return at(tap, (t * text_.spread + c) * vector_bytes()); };
     for (int64_t t = 0; holds_weights_ && t < text_.taps; ++t) vmovups(weight(t), weight_at(t));
+    const Xmm places = element(3);
+    if (text_.spread > 1) vmovups(places, ptr[util::rip + places_at_ + static_cast<int>(c * vector_bytes())]);
     int64_t turn = 0;
     for (const auto& [place, of_element] : uses) {
-      const Xmm x = element(turn++);
+      const Xmm x = element(turn++ % 3);
       load(x, at(row, place_of(std::abs(place))), 0);
+      if (text_.spread > 1) permute(x, places);
       for (const auto& [i, t] : of_element) {
         if (holds_weights_) vfmadd231ps(sum(i), x, weight(t));
         else vfmadd231ps(sum(i), x, weight_at(t));
       }
     }
-    go_on(tap, row_of_taps());
+  }
+  void permute(const Xmm& x, const Xmm& places) {
+    if (is_wide()) vpermps(Zmm(x.getIdx()), Zmm(places.getIdx()), Zmm(x.getIdx()));
+    else vpermps(Ymm(x.getIdx()), Ymm(places.getIdx()), Ymm(x.getIdx()));
   }
 
   /// The same of all channels: tap by tap, some channels at a time.
   void sum_row(int64_t first, int64_t count) {
-    constexpr int64_t turn = 4;
+    constexpr int64_t turn = RowText::channels_together;
     const int64_t of_channel = vectors_ * vector_bytes(), turns = text_.depth / turn, rest = text_.depth % turn;
     for (int64_t t = 0; t < text_.taps; ++t) {
       std::vector<std::pair<int64_t, int64_t>> uses;  // results, and where their elements are
@@ -238,6 +255,8 @@ class RowWriter : public CodeGenerator {
         mov(depth, static_cast<size_t>(turns));
         L(again);
         for (int64_t c = 0; c < turn; ++c) sum_channel(uses, c);
+        for (int64_t line = 0; line < text_.ahead; ++line) prefetcht1(at(ahead, line * line_bytes));
+        go_on(ahead, text_.ahead * line_bytes);
         go_on(row, turn * element_bytes);
         go_on(tap, turn * of_channel);
         dec(depth);
@@ -296,7 +315,7 @@ class RowWriter : public CodeGenerator {
   bool holds_weights_ = false;
   int64_t together_ = 1;  // results of a tile
   int64_t moved_ = 0;     // results that the pointers have gone on
-  Label mask_at_, most_at_;
+  Label mask_at_, most_at_, places_at_;
 };
 
 WrittenCode written(const RowText& text, unsigned char* buffer, size_t bytes) {
@@ -312,8 +331,8 @@ std::string key_of(const RowText& text) {
   std::string key = "row";
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
   for (const int64_t number :
-       {text.block, text.lanes, text.depth, text.result_step, text.element_step, text.elements, text.results, text.taps,
-        text.stride, text.dilation, text.pad, text.tap_rows, text.element_rows}) {
+       {text.block, text.lanes, text.depth, text.spread, text.result_step, text.element_step, text.elements,
+        text.results, text.taps, text.stride, text.dilation, text.pad, text.tap_rows, text.element_rows, text.ahead}) {
     add(number);
   }
   for (const bool is : {text.by_data, text.bias, text.residual, text.rectified}) add(is);
@@ -340,10 +359,14 @@ std::shared_ptr<const MachineLoop> row_loop(const RowText&) { return nullptr; }
 
 int64_t most_row_vectors(int64_t block) { return block == 16 ? 4 : 2; }
 
+int64_t row_tiles(int64_t results, int64_t vectors, int64_t block) {
+  const int64_t most = most_together(vectors, block);
+  return (results + most - 1) / most;
+}
+
 int64_t row_cost(int64_t results, int64_t vectors, int64_t block) {
   if (vectors == 0) return 0;
-  const int64_t most = most_together(vectors, block), tiles = (results + most - 1) / most;
-  return 2 * results * vectors + results + 2 * tiles * vectors;
+  return 2 * results * vectors + results + 2 * row_tiles(results, vectors, block) * vectors;
 }
 
 std::optional<int64_t> RowText::element_of(int64_t result, int64_t tap) const {

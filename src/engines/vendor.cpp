@@ -165,16 +165,6 @@ bool tile_is_faster_by_weights(const ConvSpec& spec) {
   return spec.in_channels >= 3 && (out <= 12 || (out > 16 && 10 * round_up(out, 16) >= 11 * out));
 }
 
-/// oneDNN computes channels in blocks of 16; where they fill those badly, or are few, the tile kernel is faster.
-/// Measured on Zen 4, of kernels of 3x3 and 5x5 with AVX-512 and with AVX2, and of one spatial dim.
-bool tile_is_faster(const ConvSpec& spec) {
-  if (spec.groups > 1) return false;
-  const int64_t taps = extent_of(spec.kernel, spec.spatial, 1).count();
-  if (spec.kind == ConvKind::forward) return tile_is_faster_forward(spec, taps);
-  if (spec.kind == ConvKind::backward_data) return tile_is_faster_by_data(spec, taps);
-  return tile_is_faster_by_weights(spec);
-}
-
 Engine best_for_conv(const ConvSpec& spec) {
   if (spec.batch * spec.in_channels * spec.out_channels == 0) return Engine::plain;
   if (spec.type == DType::Float64) return Engine::tile;
@@ -186,7 +176,7 @@ Engine best_for_conv(const ConvSpec& spec) {
   }
   if (spec.type != DType::Float32) return Engine::plain;
   if (winograd_pays(spec)) return Engine::winograd;
-  return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
+  return have_onednn && !tile_pays(spec) ? Engine::onednn : Engine::tile;
 }
 
 /// What oneDNN's product is watched for: odd sums of BFloat16 are filled up with zeros on some processors. What is not
@@ -280,6 +270,14 @@ std::unique_ptr<VendorCall> winograd_checked(const ConvSpec& spec) {
 }
 
 }  // namespace
+
+bool tile_pays(const ConvSpec& spec) {
+  if (spec.groups > 1) return false;
+  const int64_t taps = extent_of(spec.kernel, spec.spatial, 1).count();
+  if (spec.kind == ConvKind::forward) return tile_is_faster_forward(spec, taps);
+  if (spec.kind == ConvKind::backward_data) return tile_is_faster_by_data(spec, taps);
+  return tile_is_faster_by_weights(spec);
+}
 
 std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engine) {
   check_matmul(given);
