@@ -358,6 +358,7 @@ bool rows_pay(const ConvSpec& spec, int64_t block) {
 }  // namespace
 
 std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& given, int64_t block) {
+  engines::check_conv(given);
   const ConvSpec spec = engines::lifted(given);
   if (!rows_can(spec)) return nullptr;
   ConvSpec inner = spec;

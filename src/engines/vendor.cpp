@@ -124,24 +124,6 @@ Engine best_for_matmul(const MatmulSpec& spec) {
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
 
-void check_conv(const ConvSpec& spec) {
-  require(spec.spatial >= 1 && spec.spatial <= 3, "conv", "there are 1 to 3 spatial dims",
-          std::to_string(spec.spatial));
-  const int64_t channels[] = {spec.in_channels, spec.out_channels, spec.groups};
-  require(spec.groups >= 1 && spec.in_channels % spec.groups == 0 && spec.out_channels % spec.groups == 0, "conv",
-          "groups divide the channels", "(in, out, groups) " + numbers(channels, 3));
-  for (int i = 0; i < spec.spatial; ++i) {
-    const int64_t reach = (spec.kernel[i] - 1) * spec.dilation[i] + 1;
-    const int64_t room = spec.in[i] + spec.pad_low[i] + spec.pad_high[i] - reach;
-    const int64_t sizes[] = {spec.in[i], spec.kernel[i], spec.pad_low[i], spec.pad_high[i], spec.out[i]};
-    const bool positive = spec.kernel[i] >= 1 && spec.stride[i] >= 1 && spec.dilation[i] >= 1 &&
-                          std::min(spec.pad_low[i], spec.pad_high[i]) >= 0;
-    require(positive && room >= 0 && spec.out[i] == room / spec.stride[i] + 1, "conv",
-            "out is (in + pads - reach) / stride + 1",
-            "(in, kernel, pad_low, pad_high, out) " + numbers(sizes, 5) + " in spatial dim " + std::to_string(i));
-  }
-}
-
 bool tile_is_faster_forward(const ConvSpec& spec, int64_t taps) {
   const int64_t in = spec.in_channels, out = spec.out_channels;
   if (in <= 8 && out <= (in <= 5 ? 32 : 16)) return true;
@@ -270,6 +252,24 @@ std::unique_ptr<VendorCall> winograd_checked(const ConvSpec& spec) {
 }
 
 }  // namespace
+
+void check_conv(const ConvSpec& spec) {
+  require(spec.spatial >= 1 && spec.spatial <= 3, "conv", "there are 1 to 3 spatial dims",
+          std::to_string(spec.spatial));
+  const int64_t channels[] = {spec.in_channels, spec.out_channels, spec.groups};
+  require(spec.groups >= 1 && spec.in_channels % spec.groups == 0 && spec.out_channels % spec.groups == 0, "conv",
+          "groups divide the channels", "(in, out, groups) " + numbers(channels, 3));
+  for (int i = 0; i < spec.spatial; ++i) {
+    const int64_t reach = (spec.kernel[i] - 1) * spec.dilation[i] + 1;
+    const int64_t room = spec.in[i] + spec.pad_low[i] + spec.pad_high[i] - reach;
+    const int64_t sizes[] = {spec.in[i], spec.kernel[i], spec.pad_low[i], spec.pad_high[i], spec.out[i]};
+    const bool positive = spec.kernel[i] >= 1 && spec.stride[i] >= 1 && spec.dilation[i] >= 1 &&
+                          std::min(spec.pad_low[i], spec.pad_high[i]) >= 0;
+    require(positive && room >= 0 && spec.out[i] == room / spec.stride[i] + 1, "conv",
+            "out is (in + pads - reach) / stride + 1",
+            "(in, kernel, pad_low, pad_high, out) " + numbers(sizes, 5) + " in spatial dim " + std::to_string(i));
+  }
+}
 
 bool tile_pays(const ConvSpec& spec) {
   if (spec.groups > 1) return false;

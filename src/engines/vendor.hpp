@@ -169,6 +169,8 @@ enum class Engine : uint8_t { best, onednn, tile, packed, amx, winograd, plain }
 std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& spec, Engine engine = Engine::best);
 /// Whether a product takes less time when transposed operand 0 or 1 has been copied as it is read.
 bool turning_pays(const MatmulSpec& spec, int operand);
+/// Error(argument) for a spec that breaks a rule above.
+void check_conv(const ConvSpec& spec);
 /// Of images in logical order plane_conv.cpp and point_conv.cpp answer, whatever the engine asked for.
 std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine = Engine::best);
 bool planes_can(const ConvSpec& spec);
