@@ -338,7 +338,7 @@ bool is_small(const ConvSpec& spec) {
 bool rows_can(const ConvSpec& spec) {
   const bool of_kind = spec.kind != ConvKind::backward_weights;
   const bool empty = spec.batch * spec.in_channels * spec.out_channels == 0;
-  return of_kind && spec.type == DType::Float32 && spec.spatial == 2 && !spec.logical && !empty && is_small(spec) &&
+  return of_kind && spec.type == DType::Float32 && spec.spatial <= 2 && !spec.logical && !empty && is_small(spec) &&
          machine_code_works();
 }
 
@@ -357,9 +357,8 @@ bool rows_pay(const ConvSpec& spec, int64_t block) {
 
 }  // namespace
 
-std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& given, int64_t block) {
-  engines::check_conv(given);
-  const ConvSpec spec = engines::lifted(given);
+std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& spec, int64_t block) {
+  engines::check_conv(spec);
   if (!rows_can(spec)) return nullptr;
   ConvSpec inner = spec;
   if (!rectifies(spec.epilogue.activation)) inner.epilogue.activation = Activation::none;
@@ -371,8 +370,7 @@ std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& given, int
   return engines::finished(std::move(call), rest, spec.activation, engines::result_shape(spec));
 }
 
-std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& given) {
-  const ConvSpec spec = engines::lifted(given);
+std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& spec) {
   const int64_t block = row_block();
   return rows_can(spec) && rows_pay(spec, block) ? prepare_row_conv(spec, block) : nullptr;
 }

@@ -32,17 +32,6 @@ struct ConvShape {
   Extent in, out, kernel, stride, dilation, pad_low, pad_high;
 };
 
-/// Filters of single channels over one dim as such over two: fast kernels are for those alone.
-inline ConvSpec lifted(const ConvSpec& given) {
-  ConvSpec spec = given;
-  const bool of_single_channels = spec.groups == spec.in_channels && spec.groups == spec.out_channels;
-  if (spec.spatial != 1 || spec.groups == 1 || !of_single_channels) return spec;
-  spec.spatial = 2;
-  for (int64_t* size : {spec.in, spec.out, spec.kernel, spec.stride, spec.dilation}) size[1] = 1;
-  spec.pad_low[1] = spec.pad_high[1] = 0;
-  return spec;
-}
-
 /// Elements of an image of a pooling's three operands and of its result; 0 where there is none.
 inline std::array<int64_t, 4> image_counts(const PoolSpec& spec) {
   const int64_t in = extent_of(spec.in, spec.spatial, 1).count() * spec.channels;

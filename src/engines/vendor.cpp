@@ -124,6 +124,17 @@ Engine best_for_matmul(const MatmulSpec& spec) {
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
 
+/// Filters of single channels over one dim as such over two: oneDNN has fast kernels for those alone.
+ConvSpec lifted(const ConvSpec& given) {
+  ConvSpec spec = given;
+  const bool of_single_channels = spec.groups == spec.in_channels && spec.groups == spec.out_channels;
+  if (spec.spatial != 1 || spec.groups == 1 || !of_single_channels) return spec;
+  spec.spatial = 2;
+  for (int64_t* size : {spec.in, spec.out, spec.kernel, spec.stride, spec.dilation}) size[1] = 1;
+  spec.pad_low[1] = spec.pad_high[1] = 0;
+  return spec;
+}
+
 bool tile_is_faster_forward(const ConvSpec& spec, int64_t taps) {
   const int64_t in = spec.in_channels, out = spec.out_channels;
   if (in <= 8 && out <= (in <= 5 ? 32 : 16)) return true;
