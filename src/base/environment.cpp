@@ -39,8 +39,8 @@ constexpr std::array<EnvironmentVariable, 30> table = {{
     {Setting::sync, "ROSIN_SYNC", "1: launches one by one, so that a device fault names its op", "0"},
     {Setting::graphs, "ROSIN_GRAPHS", "0: never launches a whole step as one graph of the device", "1"},
     {Setting::jit, "ROSIN_JIT",
-     "0: the CPU's kernels are no machine code of their own, but compiled loops; `avx2`: none of it is AVX-512; "
-     "the same bits",
+     "0: the CPU's kernels and convolutions are no machine code of the library's own, but compiled loops and other "
+     "engines; `avx2`: none of it is AVX-512; the same bits but of convolutions, whose sums have another order",
      "1"},
     {Setting::perf_map, "ROSIN_PERF_MAP",
      "1: names of machine code that is written at run time go to `/tmp/perf-PID.map`, for `perf report`", "0"},
