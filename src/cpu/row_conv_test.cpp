@@ -17,6 +17,7 @@
 namespace rosin::cpu {
 namespace {
 
+using engines::conv_counts;
 using engines::ConvKind;
 using engines::ConvSpec;
 using engines::count_of;
@@ -24,22 +25,8 @@ using engines::turned;
 using plan::Activation;
 using plan::Epilogue;
 
-struct Dim {
-  int64_t in, kernel, stride = 1, dilation = 1, low = 0, high = 0;
-};
-
-ConvSpec spec_of(int64_t batch, int64_t channels, const std::vector<Dim>& dims) {
-  ConvSpec spec;
-  spec.spatial = static_cast<int>(dims.size());
-  spec.batch = batch;
-  spec.in_channels = spec.groups = spec.out_channels = channels;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const Dim& s = dims[d];
-    spec.in[d] = s.in, spec.kernel[d] = s.kernel, spec.stride[d] = s.stride, spec.dilation[d] = s.dilation;
-    spec.pad_low[d] = s.low, spec.pad_high[d] = s.high;
-    spec.out[d] = (s.in + s.low + s.high - (s.kernel - 1) * s.dilation - 1) / s.stride + 1;
-  }
-  return spec;
+ConvSpec spec_of(int64_t batch, int64_t channels, const std::vector<engines::ConvDim>& dims) {
+  return engines::conv_of_channels(batch, channels, 1, dims);
 }
 
 /// Blocks that channels fill and do not; rows of one tile, of two, and of many that are alike; filters whose weights
@@ -101,40 +88,22 @@ std::vector<ConvSpec> specs_of_groups() {
           grouped(spec_of(3, 1, {{6, 1}, {5, 1}}), 4, 8, 8)};
 }
 
-/// Elements of x, w and y.
-std::vector<int64_t> counts(const ConvSpec& s) {
-  return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.in_channels / s.groups * s.out_channels,
-          count_of(s.out) * s.out_channels * s.batch};
-}
-
-std::vector<float> rough_values(int64_t count, double shift) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(std::sin(static_cast<double>(i) * 1.7 + shift) * 4);
-  }
-  return values;
-}
-
-void add_one(void* out, const void* const* in, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + 1;
-}
-
 /// What a call reads, in CWHN.
 struct Values {
   std::vector<float> first, weights, bias, residual;
 
   explicit Values(const ConvSpec& s) {
     const bool forward = s.kind == ConvKind::forward;
-    first = rough_values(counts(s)[forward ? 0 : 2], 1);
-    weights = rough_values(counts(s)[1], 2);
-    bias = rough_values(forward ? s.out_channels : s.in_channels, 3);
-    residual = rough_values(counts(s)[forward ? 2 : 0], 4);
+    first = engines::rough_values(conv_counts(s)[forward ? 0 : 2], 1);
+    weights = engines::rough_values(conv_counts(s)[1], 2);
+    bias = engines::rough_values(forward ? s.out_channels : s.in_channels, 3);
+    residual = engines::rough_values(conv_counts(s)[forward ? 2 : 0], 4);
   }
 };
 
 /// By another engine: planes, or the tile kernel.
 std::vector<float> by_other(ConvSpec spec, const Values& values) {
-  spec.activation = &add_one;
+  spec.activation = &engines::add_one;
   if (spec.groups != spec.in_channels || spec.groups == 1) {
     std::vector<float> result(values.residual.size(), 7.0f);
     execute(*engines::prepare_conv(spec, engines::Engine::tile),
@@ -154,7 +123,7 @@ std::vector<float> by_other(ConvSpec spec, const Values& values) {
 }
 
 std::vector<float> by_rows(ConvSpec spec, const Values& values, int64_t block, int threads) {
-  spec.activation = &add_one;
+  spec.activation = &engines::add_one;
   const auto call = prepare_row_conv(spec, block);
   if (!call) return {};
   EXPECT_STREQ(call->engine(), "rows");

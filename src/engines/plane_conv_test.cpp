@@ -14,22 +14,8 @@
 namespace rosin::engines {
 namespace {
 
-struct Dim {
-  int64_t in, kernel, stride = 1, dilation = 1, low = 0, high = 0;
-};
-
-ConvSpec spec_of(int64_t batch, int64_t channels, int64_t multiplier, const std::vector<Dim>& dims) {
-  ConvSpec spec;
-  spec.spatial = static_cast<int>(dims.size());
-  spec.batch = batch;
-  spec.in_channels = spec.groups = channels;
-  spec.out_channels = channels * multiplier;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const Dim& s = dims[d];
-    spec.in[d] = s.in, spec.kernel[d] = s.kernel, spec.stride[d] = s.stride, spec.dilation[d] = s.dilation;
-    spec.pad_low[d] = s.low, spec.pad_high[d] = s.high;
-    spec.out[d] = (s.in + s.low + s.high - (s.kernel - 1) * s.dilation - 1) / s.stride + 1;
-  }
+ConvSpec spec_of(int64_t batch, int64_t channels, int64_t multiplier, const std::vector<ConvDim>& dims) {
+  ConvSpec spec = conv_of_channels(batch, channels, multiplier, dims);
   spec.logical = true;
   return spec;
 }
@@ -53,16 +39,10 @@ std::vector<ConvSpec> specs() {
           spec_of(1, 2, 2, {{9, 2, 2, 1, 0, 1}, {5, 3, 1, 2, 2, 1}, {6, 2, 2, 2, 1, 1}})};
 }
 
-/// Elements of x, w and y.
-std::vector<int64_t> counts(const ConvSpec& s) {
-  return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.out_channels,
-          count_of(s.out) * s.out_channels * s.batch};
-}
-
 std::vector<double> defined(const ConvSpec& s, const std::vector<double>& first, const std::vector<double>& second) {
   const int64_t taps = count_of(s.kernel), outs = count_of(s.out), multiplier = s.out_channels / s.in_channels;
   const size_t* role = conv_roles[static_cast<int>(s.kind)];
-  std::vector<double> result(static_cast<size_t>(counts(s)[role[2]]));
+  std::vector<double> result(static_cast<size_t>(conv_counts(s)[role[2]]));
   for (int64_t plane = 0; plane < s.batch * s.out_channels; ++plane) {
     const int64_t channel = plane % s.out_channels;
     for (int64_t out = 0; out < outs; ++out) {
@@ -85,23 +65,11 @@ TEST(PlaneConv, AllKindsAgreeWithTheDefinition) {
     for (const bool flipped : {false, true}) {
       spec.flipped = flipped;
       spec.type = DType::Float32;
-      check_conv_kinds<float>(spec, 3e-6, counts, defined);
+      check_conv_kinds<float>(spec, 3e-6, conv_counts, defined);
       spec.type = DType::Float64;
-      check_conv_kinds<double>(spec, 1e-14, counts, defined);
+      check_conv_kinds<double>(spec, 1e-14, conv_counts, defined);
     }
   }
-}
-
-std::vector<float> rough_values(int64_t count, double shift) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(std::sin(static_cast<double>(i) * 1.7 + shift));
-  }
-  return values;
-}
-
-void add_one(void* out, const void* const* in, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + 1;
 }
 
 /// What the epilogue makes of results: channels of so many points.
@@ -126,8 +94,9 @@ TEST(PlaneConv, AnEpilogueHasTheBitsOfTheSameStepsBehindTheConvolution) {
     for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
       spec.kind = kind;
       const bool forward = kind == ConvKind::forward;
-      const auto first = rough_values(counts(spec)[forward ? 0 : 2], 1), second = rough_values(counts(spec)[1], 2);
-      const auto residual = rough_values(counts(spec)[forward ? 2 : 0], 3);
+      const auto first = rough_values(conv_counts(spec)[forward ? 0 : 2], 1),
+                 second = rough_values(conv_counts(spec)[1], 2);
+      const auto residual = rough_values(conv_counts(spec)[forward ? 2 : 0], 3);
       const auto bias = rough_values(forward ? spec.out_channels : spec.in_channels, 4);
       std::vector<float> plain(residual.size());
       spec.epilogue = {};
@@ -151,13 +120,14 @@ TEST(PlaneConv, ResultsAreBitEqualForAnyNumberOfThreads) {
   for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
     spec.kind = kind;
     const size_t* role = conv_roles[static_cast<int>(kind)];
-    const auto first = rough_values(counts(spec)[role[0]], 1), second = rough_values(counts(spec)[role[1]], 2);
+    const auto first = rough_values(conv_counts(spec)[role[0]], 1),
+               second = rough_values(conv_counts(spec)[role[1]], 2);
     const auto call = prepare_conv(spec);
     EXPECT_GT(call->chunks(), 1);
     std::vector<float> results[2];
     for (const int threads : {1, 3}) {
       std::vector<float>& result = results[threads / 2];
-      result.resize(static_cast<size_t>(counts(spec)[role[2]]));
+      result.resize(static_cast<size_t>(conv_counts(spec)[role[2]]));
       execute(*call, {first.data(), second.data(), nullptr, result.data(), nullptr}, threads, threads == 3);
     }
     EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(float)), 0);
@@ -166,8 +136,8 @@ TEST(PlaneConv, ResultsAreBitEqualForAnyNumberOfThreads) {
 
 TEST(PlaneConv, ResultsHaveTheBitsOfTheTileKernelOfImagesWithChannelsFirst) {
   for (ConvSpec spec : specs()) {
-    const auto x = rough_values(counts(spec)[0], 1), w = rough_values(counts(spec)[1], 2);
-    std::vector<float> planes(static_cast<size_t>(counts(spec)[2])), tiles(planes.size());
+    const auto x = rough_values(conv_counts(spec)[0], 1), w = rough_values(conv_counts(spec)[1], 2);
+    std::vector<float> planes(static_cast<size_t>(conv_counts(spec)[2])), tiles(planes.size());
     execute(*prepare_conv(spec), {x.data(), w.data(), nullptr, planes.data(), nullptr});
     spec.logical = false;
     const auto first = turned(x, count_of(spec.in), spec.in_channels);
@@ -187,8 +157,8 @@ TEST(PlaneConv, WeightsOfLargeFiltersHaveTheSameBitsWhereChannelsComeFirst) {
     for (const bool flipped : {false, true}) {
       spec.flipped = flipped;
       spec.logical = true;
-      const auto x = rough_values(counts(spec)[0], 1), dy = rough_values(counts(spec)[2], 2);
-      std::vector<float> wanted(static_cast<size_t>(counts(spec)[1])), got(wanted.size());
+      const auto x = rough_values(conv_counts(spec)[0], 1), dy = rough_values(conv_counts(spec)[2], 2);
+      std::vector<float> wanted(static_cast<size_t>(conv_counts(spec)[1])), got(wanted.size());
       execute(*prepare_conv(spec), {x.data(), dy.data(), nullptr, wanted.data(), nullptr});
       spec.logical = false;
       const auto first = turned(x, count_of(spec.in), spec.in_channels);

@@ -64,11 +64,6 @@ TEST(PointConv, AllKindsAgreeWithTheDefinition) {
   }
 }
 
-void add_one(void* out, const void* const* in, int64_t count) {
-  const float* from = static_cast<const float*>(in[0]);
-  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = from[i] + 1;
-}
-
 TEST(PointConv, EpiloguesHaveTheBitsOfSeparateSteps) {
   for (ConvSpec spec : specs()) {
     const int64_t pixels = count_of(spec.in);

@@ -100,17 +100,6 @@ TEST(VendorMatmul, BiasReluGapsAndAccumulationAreKept) {
   }
 }
 
-/// Values whose sums are rounded.
-template <class T> std::vector<T> rough_values(int64_t count, double shift) {
-  std::vector<T> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(std::sin(static_cast<double>(i) * 1.7 + shift));
-  return values;
-}
-
-void add_one(void* out, const void* const* in, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + 1;
-}
-
 /// What the epilogue makes of the results of the call without it.
 std::vector<float> by_hand(std::vector<float> result, const Epilogue& epilogue, const std::vector<float>& bias,
                            const std::vector<float>& residual) {

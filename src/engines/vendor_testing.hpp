@@ -69,6 +69,40 @@ void expect_close(const std::vector<T>& values, const std::vector<double>& expec
   }
 }
 
+/// Values whose sums are rounded.
+template <class T = float> std::vector<T> rough_values(int64_t count, double shift) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(std::sin(static_cast<double>(i) * 1.7 + shift));
+  return values;
+}
+
+/// An activation of Float32 that engines have no code for.
+inline void add_one(void* out, const void* const* in, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + 1;
+}
+
+/// One dim of a convolution.
+struct ConvDim {
+  int64_t in, kernel, stride = 1, dilation = 1, low = 0, high = 0;
+};
+
+/// Of each channel by itself, with so many filters each.
+inline ConvSpec conv_of_channels(int64_t batch, int64_t channels, int64_t multiplier,
+                                 const std::vector<ConvDim>& dims) {
+  ConvSpec spec;
+  spec.spatial = static_cast<int>(dims.size());
+  spec.batch = batch;
+  spec.in_channels = spec.groups = channels;
+  spec.out_channels = channels * multiplier;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const ConvDim& s = dims[d];
+    spec.in[d] = s.in, spec.kernel[d] = s.kernel, spec.stride[d] = s.stride, spec.dilation[d] = s.dilation;
+    spec.pad_low[d] = s.low, spec.pad_high[d] = s.high;
+    spec.out[d] = (s.in + s.low + s.high - (s.kernel - 1) * s.dilation - 1) / s.stride + 1;
+  }
+  return spec;
+}
+
 inline MatmulSpec matmul(DType type, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed,
                          int64_t gap = 0) {
   MatmulSpec spec;
@@ -124,6 +158,12 @@ inline void execute(const VendorCall& call, VendorBuffers buffers, int threads =
 }
 
 inline int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/// Elements of x, w and y.
+inline std::vector<int64_t> conv_counts(const ConvSpec& s) {
+  return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.in_channels / s.groups * s.out_channels,
+          count_of(s.out) * s.out_channels * s.batch};
+}
 
 /// Images (points, channels, batch) with channels first.
 template <class T> std::vector<T> turned(const std::vector<T>& x, int64_t points, int64_t channels) {
