@@ -1,5 +1,6 @@
 // MachineLoop: a loop of a fused kernel as x86-64 machine code. LoopText says what one pass over elements computes; the
-// code is written once for each text and shared by all kernels and threads that have the same one.
+// code is written once for each text and shared by all kernels and threads that have the same one. Rows of convolutions
+// are such code too (row_writer.hpp).
 // Read next: fused_passes.cpp (which instructions form a loop), machine_writer.hpp (how code is written).
 #pragma once
 
@@ -71,9 +72,9 @@ struct LoopText {
 
 class MachineLoop {
  public:
-  /// `memory`: of the outputs, then of the inputs; then for each input with gaps the bytes from the end of a row to the
-  /// next one. Elements of row r of the others stand from r * count on. The code is called as System V has it, on
-  /// Windows too, whose own calls keep other registers. It may change the list.
+  /// Of a LoopText. `memory`: of the outputs, then of the inputs; then for each input with gaps the bytes from the end
+  /// of a row to the next one. Elements of row r of the others stand from r * count on. The code is called as System V
+  /// has it, on Windows too, whose own calls keep other registers. It may change the list.
 #if defined(__x86_64__)
   using Function = void(__attribute__((sysv_abi)) *)(void** memory, int64_t rows, int64_t count);
 #else

@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+#include <rosin/conv.hpp>
+#include <rosin/random.hpp>
+#include <rosin/stats.hpp>
+
 #include "base/instruction_set.hpp"
 #include "engines/vendor_testing.hpp"
 
@@ -26,7 +30,7 @@ using plan::Activation;
 using plan::Epilogue;
 
 ConvSpec spec_of(int64_t batch, int64_t channels, const std::vector<engines::ConvDim>& dims) {
-  return engines::conv_of_channels(batch, channels, 1, dims);
+  return engines::conv_of(batch, channels, channels, channels, dims);
 }
 
 /// Blocks that channels fill and do not; rows of one tile, of two, and of many that are alike; filters whose weights
@@ -267,6 +271,21 @@ TEST_P(RowConvolutions, OtherConvolutionsAreLeftToOthers) {
   spec.kind = ConvKind::backward_weights;
   EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
   EXPECT_EQ(prepare_row_conv(spec_of(1, 16, {{9, 3}, {9, 3}, {4, 2}}), GetParam()), nullptr);
+}
+
+/// Images that stand in logical order are turned for large filters of single channels, there and back, not for others.
+TEST(RowConvolutionsInPlans, LargeFiltersTakeImagesWithChannelsFirst) {
+  if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX2, or ROSIN_JIT is 0";
+  Rng rng(3);
+  const Array x = randn(rng, {20, 19, 6, 2}), small = randn(rng, {3, 3, 1, 6}), large = randn(rng, {5, 5, 1, 6});
+  const auto kernels_of = [&](const Array& w, int64_t pad) {
+    const Stats before = stats();
+    eval(conv(x, w, {.pad = pad, .groups = 6}));
+    return stats().kernels - before.kernels;
+  };
+  eval(x), eval(small), eval(large);
+  EXPECT_EQ(kernels_of(small, 1), 0);
+  EXPECT_EQ(kernels_of(large, 2), 2);
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ class RowWriter : public CodeGenerator {
 
  private:
   static constexpr int64_t most_filtered = 16;  // results of a tile, where each lane is by itself
+  static constexpr int64_t in_turn = 3;         // registers that elements are read into then
 
   /// `residual`: from results on.
   const Reg64 list = rdi, rows_end = rsi, tap = rdx, results = rcx, elements = r8, ahead = r9, residual = r10,
@@ -95,7 +96,7 @@ class RowWriter : public CodeGenerator {
   int64_t element_step() const { return text_.element_step * element_bytes; }
 
   /// Registers: the results, then weights, then elements.
-  int64_t elements_together() const { return text_.depth > 0 ? 1 : text_.spread > 1 ? 4 : 3; }
+  int64_t elements_together() const { return text_.depth > 0 ? 1 : in_turn + (text_.spread > 1 ? 1 : 0); }
   int64_t weight_registers() const { return text_.depth > 0 ? vectors_ : holds_weights_ ? text_.taps : 1; }
   Xmm sum(int64_t i, int64_t v = 0) const { return vector(i * vectors_ + v); }
   Xmm weight(int64_t number) const { return vector(together_ * vectors_ + number); }
@@ -219,11 +220,11 @@ class RowWriter : public CodeGenerator {
   void filter_channel(const std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>>& uses, int64_t c) {
     const auto weight_at = [&](int64_t t) { return at(tap, (t * text_.spread + c) * vector_bytes()); };
     for (int64_t t = 0; holds_weights_ && t < text_.taps; ++t) vmovups(weight(t), weight_at(t));
-    const Xmm places = element(3);
+    const Xmm places = element(in_turn);
     if (text_.spread > 1) vmovups(places, ptr[util::rip + places_at_ + static_cast<int>(c * vector_bytes())]);
     int64_t turn = 0;
     for (const auto& [place, of_element] : uses) {
-      const Xmm x = element(turn++ % 3);
+      const Xmm x = element(turn++ % in_turn);
       load(x, at(row, place_of(std::abs(place))), 0);
       if (text_.spread > 1) permute(x, places);
       for (const auto& [i, t] : of_element) {

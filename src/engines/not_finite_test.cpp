@@ -117,22 +117,8 @@ TEST(NotFinite, AMatmulReadsNoElementButItsFactors) {
   check_matmul<Half>(DType::Float16, 2e-2);
 }
 
-struct Sizes {
-  int64_t in = 1, kernel = 1, stride = 1, dilation = 1, pad_low = 0, pad_high = 0;
-};
-
-ConvSpec conv(int64_t in_channels, int64_t out_channels, int64_t groups, const std::vector<Sizes>& dims) {
-  ConvSpec spec;
-  spec.spatial = static_cast<int>(dims.size());
-  spec.batch = 2;
-  spec.in_channels = in_channels, spec.out_channels = out_channels, spec.groups = groups;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const Sizes& s = dims[d];
-    spec.in[d] = s.in, spec.kernel[d] = s.kernel, spec.stride[d] = s.stride, spec.dilation[d] = s.dilation;
-    spec.pad_low[d] = s.pad_low, spec.pad_high[d] = s.pad_high;
-    spec.out[d] = (s.in + s.pad_low + s.pad_high - (s.kernel - 1) * s.dilation - 1) / s.stride + 1;
-  }
-  return spec;
+ConvSpec conv(int64_t in_channels, int64_t out_channels, int64_t groups, const std::vector<ConvDim>& dims) {
+  return conv_of(2, in_channels, out_channels, groups, dims);
 }
 
 Problem products_of(const ConvSpec& s) {

@@ -15,7 +15,7 @@ namespace rosin::engines {
 namespace {
 
 ConvSpec spec_of(int64_t batch, int64_t channels, int64_t multiplier, const std::vector<ConvDim>& dims) {
-  ConvSpec spec = conv_of_channels(batch, channels, multiplier, dims);
+  ConvSpec spec = conv_of(batch, channels, channels * multiplier, channels, dims);
   spec.logical = true;
   return spec;
 }

@@ -86,14 +86,12 @@ struct ConvDim {
   int64_t in, kernel, stride = 1, dilation = 1, low = 0, high = 0;
 };
 
-/// Of each channel by itself, with so many filters each.
-inline ConvSpec conv_of_channels(int64_t batch, int64_t channels, int64_t multiplier,
-                                 const std::vector<ConvDim>& dims) {
+inline ConvSpec conv_of(int64_t batch, int64_t in_channels, int64_t out_channels, int64_t groups,
+                        const std::vector<ConvDim>& dims) {
   ConvSpec spec;
   spec.spatial = static_cast<int>(dims.size());
   spec.batch = batch;
-  spec.in_channels = spec.groups = channels;
-  spec.out_channels = channels * multiplier;
+  spec.in_channels = in_channels, spec.out_channels = out_channels, spec.groups = groups;
   for (size_t d = 0; d < dims.size(); ++d) {
     const ConvDim& s = dims[d];
     spec.in[d] = s.in, spec.kernel[d] = s.kernel, spec.stride[d] = s.stride, spec.dilation[d] = s.dilation;
