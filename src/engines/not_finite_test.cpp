@@ -182,7 +182,7 @@ std::vector<TriedConv> tried_convs() {
       {"many to few", conv(33, 3, 1, {{6, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}), 211},
       {"wide taps", conv(32, 32, 1, {{6, 1}, {5, 1}}), 307},
   };
-  for (const size_t flipped : {1, 3, 6, 9, 14}) cases[flipped].spec.flipped = true;
+  for (const int flipped : {1, 3, 6, 9, 14}) cases[static_cast<size_t>(flipped)].spec.flipped = true;
   return cases;
 }
 
