@@ -1,5 +1,5 @@
 // Convolutions of Float32 images in CWHN by machine code that is written for their sizes: of one or two spatial dims,
-// forward and as the gradient of the input.
+// forward and as their gradients.
 #pragma once
 
 #include <memory>
@@ -15,5 +15,8 @@ std::unique_ptr<engines::VendorCall> prepare_row_conv(const engines::ConvSpec& s
 
 /// The same wherever code can be written, with registers of `block` Float32; for tests.
 std::unique_ptr<engines::VendorCall> prepare_row_conv(const engines::ConvSpec& spec, int64_t block);
+
+/// The gradient by weights of such a convolution, whose channels fill registers: row_weights.cpp.
+std::unique_ptr<engines::VendorCall> prepare_row_weights(const engines::ConvSpec& spec, int64_t block);
 
 }  // namespace rosin::cpu

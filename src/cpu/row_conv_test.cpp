@@ -268,7 +268,7 @@ TEST_P(RowConvolutions, OtherConvolutionsAreLeftToOthers) {
   spec.type = DType::Float64;
   EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
   spec.type = DType::Float32;
-  spec.kind = ConvKind::backward_weights;
+  spec.kind = ConvKind::backward_weights;  // of groups
   EXPECT_EQ(prepare_row_conv(spec, GetParam()), nullptr);
   EXPECT_EQ(prepare_row_conv(spec_of(1, 16, {{9, 3}, {9, 3}, {4, 2}}), GetParam()), nullptr);
 }

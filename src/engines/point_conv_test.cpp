@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/error.hpp>
@@ -104,6 +105,28 @@ TEST(PointConv, ResultsAreBitEqualForAnyNumberOfThreads) {
     execute(*call, {a.data(), b.data(), nullptr, one.data(), nullptr});
     execute(*call, {a.data(), b.data(), nullptr, three.data(), nullptr}, 3, true);
     EXPECT_EQ(std::memcmp(one.data(), three.data(), one.size() * sizeof(float)), 0);
+  }
+}
+
+/// Of images in CWHN, by many weights and by few.
+TEST(PointConv, GradientsByWeightsAreProductsWithChannelsFirst) {
+  for (const auto& [in, out] : {std::pair{64, 100}, {40, 200}, {32, 16}}) {
+    ConvSpec spec = spec_of(3, in, out, {9, 7});
+    spec.logical = false;
+    spec.kind = ConvKind::backward_weights;
+    const int64_t pixels = 3 * count_of(spec.in);
+    const auto x = random_values(counts(spec)[0]), dy = random_values(counts(spec)[2]);
+    std::vector<double> wanted(static_cast<size_t>(counts(spec)[1]));
+    for (int64_t p = 0; p < pixels; ++p) {
+      for (int64_t i = 0; i < in * out; ++i) {
+        wanted[static_cast<size_t>(i)] +=
+            x[static_cast<size_t>(p * in + i % in)] * dy[static_cast<size_t>(p * out + i / in)];
+      }
+    }
+    std::vector<float> got(wanted.size(), 7.0f);
+    const auto first = converted<float>(x), second = converted<float>(dy);
+    execute(*prepare_conv(spec), {first.data(), second.data(), nullptr, got.data(), nullptr}, 2);
+    expect_close(got, wanted, 1e-5, std::to_string(in) + " to " + std::to_string(out));
   }
 }
 
