@@ -28,17 +28,18 @@ struct CallSpec {
   uint32_t unread = 0;               // of an op of several: bit n: nobody reads result n
   uint32_t stay = 0;                 // bit n: operand n has the same values in most runs
   plan::Epilogue epilogue;           // contractions
-  std::vector<CallArray> additions;  // of the epilogue: the bias and the residual, where it has them
+  std::vector<CallArray> additions;  // of the epilogue: what it reads, as plan::values_of_epilogue() has it
 };
 
-/// Where the additions of an epilogue stand among the operands of a run.
-inline constexpr int bias_operand = 2, residual_operand = 3;
-static_assert(residual_operand < Node::max_operands);
+/// Where what an epilogue reads stands among the operands of a run.
+inline constexpr int bias_operand = 2, residual_operand = 3, center_operand = 4, factor_operand = 5;
+inline constexpr int operand_places = 6;
+static_assert(operand_places >= Node::max_operands);
 
 /// Values of one run. Where operand i is a C++ number, operands[i] is null, and scalars[i] and integers[i] are its
 /// value (else unused).
 struct CallData {
-  const void* operands[Node::max_operands] = {};
+  const void* operands[operand_places] = {};
   const void* const* many = nullptr;  // where there are more operands than that: all of them, numbers as ScalarValue
   double scalars[Node::max_operands] = {};
   int64_t integers[Node::max_operands] = {};

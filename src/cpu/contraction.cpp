@@ -95,7 +95,9 @@ class MatmulCall final : public Call {
             data.result,
             part_at(data, workspace_at_),
             data.operands[residual_operand],
-            {data.forms[0], data.forms[1]}};
+            {data.forms[0], data.forms[1]},
+            data.operands[center_operand],
+            data.operands[factor_operand]};
   }
 
   std::unique_ptr<Call> copies_[2];

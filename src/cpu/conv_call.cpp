@@ -123,6 +123,8 @@ class ConvCall final : public Call {
     buffers.second = place(second_, data.operands[1]);
     buffers.third = data.operands[bias_operand];
     buffers.residual = data.operands[residual_operand];
+    buffers.center = data.operands[center_operand];
+    buffers.factor = data.operands[factor_operand];
     buffers.result = result_.plain() ? data.result : part_at(data, result_.turned_at);
     buffers.workspace = part_at(data, workspace_at_);
     buffers.forms[1] = data.forms[1];

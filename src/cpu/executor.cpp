@@ -34,6 +34,7 @@ struct PreparedCall {
   int32_t result = -1;
   std::vector<int32_t> results;  // of an op of several, -1: nobody reads it
   std::vector<CallOperand> operands;
+  bool many = false;  // more than stand in a CallData
 };
 
 CallArray call_array(const Value& value, const View& view) {
@@ -174,6 +175,7 @@ class CpuPrepared final : public Prepared {
     PreparedCall made;
     made.result = step.result;
     made.results = step.results;
+    made.many = value.operands > Node::max_operands;
     made.operands.reserve(static_cast<size_t>(value.operands));
     for (int i = 0; i < value.operands; ++i) {
       spec.operands.push_back(take_operand(made, static_cast<size_t>(i), value.in[i]));
@@ -185,6 +187,8 @@ class CpuPrepared final : public Prepared {
     }
     if (step.bias >= 0) spec.additions.push_back(take_operand(made, bias_operand, step.bias));
     if (step.residual >= 0) spec.additions.push_back(take_operand(made, residual_operand, step.residual));
+    if (step.center >= 0) spec.additions.push_back(take_operand(made, center_operand, step.center));
+    if (step.factor >= 0) spec.additions.push_back(take_operand(made, factor_operand, step.factor));
     made.call = prepare(spec);
     return made;
   }
@@ -253,7 +257,7 @@ class CpuPrepared final : public Prepared {
 
   static void run_call(const PreparedCall& prepared, const RunData& run, Memory* const* packed) {
     CallData data;
-    if (prepared.operands.size() <= Node::max_operands) find_operands(prepared, run, data);
+    if (!prepared.many) find_operands(prepared, run, data);
     else data.many = find_many(prepared, run);
     if (!prepared.results.empty()) data.results = find_results(prepared, run);
     data.result = run.memory[static_cast<size_t>(prepared.result)];

@@ -141,6 +141,8 @@ RowText row_text(const ConvSpec& spec, int64_t block, int64_t lanes) {
   text.element_step = given_channels(spec);
   text.tap_rows = step_of_taps(across);
   text.element_rows = across.by_data ? -across.dilation * text.tap_rows / across.stride : across.dilation;
+  text.center = spec.epilogue.center;
+  text.factor = spec.epilogue.factor;
   text.bias = spec.epilogue.bias;
   text.residual = spec.epilogue.residual;
   text.rectified = rectifies(spec.epilogue.activation);
@@ -264,6 +266,8 @@ class RowConv final : public engines::VendorCall {
                         at(buffers.third, lane),
                         at(buffers.residual, result),
                         at(packed, next + (next - weights) * r / rows),
+                        at(buffers.center, lane),
+                        at(buffers.factor, lane),
                         nullptr};
       loop.run(memory, row.count, 0);
     }

@@ -94,25 +94,31 @@ std::vector<ConvSpec> specs_of_groups() {
 
 /// What a call reads, in CWHN.
 struct Values {
-  std::vector<float> first, weights, bias, residual;
+  std::vector<float> first, weights, bias, residual, center, factor;
 
   explicit Values(const ConvSpec& s) {
     const bool forward = s.kind == ConvKind::forward;
     first = engines::rough_values(conv_counts(s)[forward ? 0 : 2], 1);
     weights = engines::rough_values(conv_counts(s)[1], 2);
-    bias = engines::rough_values(forward ? s.out_channels : s.in_channels, 3);
+    const int64_t channels = forward ? s.out_channels : s.in_channels;
+    bias = engines::rough_values(channels, 3);
+    center = engines::rough_values(channels, 5);
+    factor = engines::rough_values(channels, 6);
     residual = engines::rough_values(conv_counts(s)[forward ? 2 : 0], 4);
   }
 };
+
+engines::VendorBuffers buffers_of(const Values& values, std::vector<float>& result) {
+  return {values.first.data(),    values.weights.data(), values.bias.data(),   result.data(),       nullptr,
+          values.residual.data(), {nullptr, nullptr},    values.center.data(), values.factor.data()};
+}
 
 /// By another engine: planes, or the tile kernel.
 std::vector<float> by_other(ConvSpec spec, const Values& values) {
   spec.activation = &engines::add_one;
   if (spec.groups != spec.in_channels || spec.groups == 1) {
     std::vector<float> result(values.residual.size(), 7.0f);
-    execute(*engines::prepare_conv(spec, engines::Engine::tile),
-            {values.first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr,
-             values.residual.data()});
+    execute(*engines::prepare_conv(spec, engines::Engine::tile), buffers_of(values, result));
     return result;
   }
   const bool forward = spec.kind == ConvKind::forward;
@@ -120,9 +126,10 @@ std::vector<float> by_other(ConvSpec spec, const Values& values) {
   const auto logical = [&](const std::vector<float>& x, int64_t points) { return turned(x, spec.in_channels, points); };
   spec.logical = true;
   std::vector<float> result(values.residual.size(), 7.0f);
-  const auto first = logical(values.first, from), residual = logical(values.residual, to);
-  execute(*engines::prepare_conv(spec),
-          {first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr, residual.data()});
+  Values given = values;
+  given.first = logical(values.first, from);
+  given.residual = logical(values.residual, to);
+  execute(*engines::prepare_conv(spec), buffers_of(given, result));
   return turned(result, to, spec.in_channels);
 }
 
@@ -132,10 +139,7 @@ std::vector<float> by_rows(ConvSpec spec, const Values& values, int64_t block, i
   if (!call) return {};
   EXPECT_STREQ(call->engine(), "rows");
   std::vector<float> result(values.residual.size(), 7.0f);
-  execute(
-      *call,
-      {values.first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr, values.residual.data()},
-      threads, threads > 1);
+  execute(*call, buffers_of(values, result), threads, threads > 1);
   return result;
 }
 
@@ -158,7 +162,10 @@ constexpr Epilogue epilogues[] = {{},
                                   {.residual = true},
                                   {.activation = Activation::relu},
                                   {.bias = true, .activation = Activation::tanh},
-                                  {.bias = true, .residual = true, .activation = Activation::relu6}};
+                                  {.bias = true, .residual = true, .activation = Activation::relu6},
+                                  {.factor = true},
+                                  {.residual = true, .activation = Activation::tanh, .center = true},
+                                  {.bias = true, .activation = Activation::relu, .center = true, .factor = true}};
 
 /// With all epilogues, flipped or not.
 void expect_bits_of_other(ConvSpec spec, int64_t block) {

@@ -168,13 +168,13 @@ class RowWriter : public CodeGenerator {
         continue;
       }
       Label again;
-      mov(qword[list + 48], static_cast<size_t>(alike));
+      mov(qword[list + 64], static_cast<size_t>(alike));
       L(again);
       write_tile(first, together_);
       const int64_t step = together_ * element_step();
       go_on(results, together_ * text_.result_step * element_bytes);
       go_on(elements, text_.by_data ? step / text_.stride : step * text_.stride);
-      dec(qword[list + 48]);
+      dec(qword[list + 64]);
       jnz(again, T_NEAR);
       first += alike * together_;
       moved_ += alike * together_;
@@ -280,11 +280,16 @@ class RowWriter : public CodeGenerator {
 
   void finish(int64_t first, int64_t count) {
     const Xmm other = element(0);
-    if (text_.bias) mov(row, ptr[list + 24]);
-    for (int64_t v = 0; text_.bias && v < vectors_; ++v) {
-      load(other, at(row, v * vector_bytes()), v);
-      for (int64_t i = 0; i < count; ++i) vaddps(sum(i, v), sum(i, v), other);
-    }
+    const auto by_channel = [&](bool is, int64_t number, auto&& step) {
+      if (is) mov(row, ptr[list + static_cast<size_t>(number * 8)]);
+      for (int64_t v = 0; is && v < vectors_; ++v) {
+        load(other, at(row, v * vector_bytes()), v);
+        for (int64_t i = 0; i < count; ++i) step(sum(i, v));
+      }
+    };
+    by_channel(text_.center, 6, [&](const Xmm& x) { vsubps(x, x, other); });
+    by_channel(text_.factor, 7, [&](const Xmm& x) { vmulps(x, x, other); });
+    by_channel(text_.bias, 3, [&](const Xmm& x) { vaddps(x, x, other); });
     const auto place = [&](int64_t i, int64_t v) {
       return (first + i - moved_) * text_.result_step * element_bytes + v * vector_bytes();
     };
@@ -336,7 +341,7 @@ std::string key_of(const RowText& text) {
         text.results, text.taps, text.stride, text.dilation, text.pad, text.tap_rows, text.element_rows, text.ahead}) {
     add(number);
   }
-  for (const bool is : {text.by_data, text.bias, text.residual, text.rectified}) add(is);
+  for (const bool is : {text.by_data, text.center, text.factor, text.bias, text.residual, text.rectified}) add(is);
   add(text.most);
   return key;
 }

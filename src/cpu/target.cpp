@@ -30,14 +30,16 @@ class CpuTarget final : public plan::Target {
 
   /// Of products and convolutions of floats. A factor costs nothing in the kernel that reads the product. Nor do an
   /// activation's gradient and sums of gradients: that kernel has each element in a register, and no product of an
-  /// engine has all of a row at once, of which a sum that no number of threads changes is made.
+  /// engine has all of a row at once, of which a sum that no number of threads changes is made. What a BatchNorm does
+  /// to channels costs nothing in machine code of convolutions, which products have not.
   static bool takes_epilogue(const CallDescription& call) {
     const plan::Epilogue& epilogue = call.epilogue;
     if (epilogue.none()) return true;
     const DType type = call.result().type;
     const bool images = call.kind == CallKind::convolution || call.kind == CallKind::convolution_data;
-    return (images || call.kind == CallKind::matmul) && is_float(type) && !epilogue.scaled && !epilogue.auxiliary &&
-           !epilogue.bias_gradient && !plan::is_gradient(epilogue.activation);
+    const bool of_products = !epilogue.center && !epilogue.factor;
+    return (images || (call.kind == CallKind::matmul && of_products)) && is_float(type) && !epilogue.scaled &&
+           !epilogue.auxiliary && !epilogue.bias_gradient && !plan::is_gradient(epilogue.activation);
   }
 
   /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)

@@ -2,6 +2,7 @@
 #include "engines/epilogue.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 
@@ -57,65 +58,104 @@ class Finished final : public VendorCall {
     }
   }
 
+  /// Arrays of one number for each row, or for each column: the center, the factor, the bias; null where there is none.
+  template <class T> using Own = std::array<const T*, 3>;
+
   template <class T> void apply_to(const MatmulPart& part, const VendorBuffers& buffers) const {
     const int64_t rows = part.last_row - part.first_row;
+    const bool of_columns = shape_.own_of_columns;
     // Columns that lie one behind the other are one run.
-    const bool joined = rows == shape_.distance && rows <= stretch / 2 && !shape_.bias_of_columns;
+    const bool joined = rows == shape_.distance && rows <= stretch / 2 && !of_columns;
     const int64_t together = joined ? stretch / std::max<int64_t>(rows, 1) : 1;
-    T repeated[stretch];
-    const bool of_rows = epilogue_.bias && !shape_.bias_of_columns;
-    const T* bias = of_rows ? static_cast<const T*>(buffers.third) + part.first_row : nullptr;
-    if (bias != nullptr && joined) {
-      for (int64_t i = 0; i < together; ++i) std::copy_n(bias, rows, repeated + i * rows);
-      bias = repeated;
+    const Own<T> given = own_of<T>(buffers);
+    T repeated[3][stretch];
+    Own<T> own{};
+    for (size_t k = 0; k < own.size() && !of_columns; ++k) {
+      if (given[k] == nullptr) continue;
+      own[k] = given[k] + part.first_row;
+      for (int64_t i = 0; joined && i < together; ++i) std::copy_n(own[k], rows, repeated[k] + i * rows);
+      if (joined) own[k] = repeated[k];
     }
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       for (int64_t column = part.first_column; column < part.last_column; column += together) {
         const int64_t at = item * shape_.item_stride + column * shape_.distance + part.first_row;
         const T* residual = epilogue_.residual ? static_cast<const T*>(buffers.residual) + at : nullptr;
         T* const c = static_cast<T*>(buffers.result) + at;
-        if (epilogue_.bias && !of_rows) {
-          std::fill_n(repeated, std::min(stretch, rows), static_cast<const T*>(buffers.third)[column]);
-          each_stretch(rows, [&](int64_t first, int64_t count) {
-            apply_to_run(c + first, repeated, residual ? residual + first : nullptr, count);
-          });
-        } else {
-          apply_to_run(c, bias, residual, rows * std::min(together, part.last_column - column));
+        if (!of_columns) {
+          apply_to_run(c, own, residual, rows * std::min(together, part.last_column - column));
+          continue;
         }
+        for (size_t k = 0; k < own.size(); ++k) {
+          if (given[k] == nullptr) continue;
+          std::fill_n(repeated[k], std::min(stretch, rows), given[k][column % shape_.channels]);
+          own[k] = repeated[k];
+        }
+        each_stretch(rows, [&](int64_t first, int64_t count) {
+          apply_to_run(c + first, own, residual ? residual + first : nullptr, count);
+        });
       }
     }
+  }
+
+  template <class T> Own<T> own_of(const VendorBuffers& buffers) const {
+    const auto array = [](bool is, const void* at) { return is ? static_cast<const T*>(at) : nullptr; };
+    return {array(epilogue_.center, buffers.center), array(epilogue_.factor, buffers.factor),
+            array(epilogue_.bias, buffers.third)};
+  }
+  template <class T> static EpilogueRun<T> run_of(T* c, const Own<T>& own, const T* residual, int64_t count) {
+    EpilogueRun<T> run;
+    run.c = c;
+    run.center = own[0];
+    run.factor = own[1];
+    run.bias = own[2];
+    run.residual = residual;
+    run.count = count;
+    return run;
   }
 
   template <class Visit> static void each_stretch(int64_t count, Visit visit) {
     for (int64_t first = 0; first < count; first += stretch) visit(first, std::min(stretch, count - first));
   }
 
-  template <class T> void apply_to_run(T* c, const T* bias, const T* residual, int64_t count) const {
+  template <class T> void apply_to_run(T* c, const Own<T>& own, const T* residual, int64_t count) const {
     if constexpr (sizeof(T) == 2) {
       each_stretch(count, [&](int64_t first, int64_t some) {
-        apply_to_halves(c + first, bias ? bias + first : nullptr, residual ? residual + first : nullptr, some);
+        Own<T> here = own;
+        for (const T*& array : here) array = array ? array + first : nullptr;
+        apply_to_halves(c + first, here, residual ? residual + first : nullptr, some);
       });
     } else {
-      if (bias != nullptr || residual != nullptr || rectifies())
-        tile_kernels().of<T>().epilogue({c, bias, residual, count, rectifies(), static_cast<T>(most())});
+      EpilogueRun<T> run = run_of(c, own, residual, count);
+      run.relu = rectifies();
+      run.most = static_cast<T>(most());
+      if (run.relu || residual != nullptr || own != Own<T>{}) tile_kernels().of<T>().epilogue(run);
       activate(c, count);
     }
   }
 
   /// At most a stretch: they are computed in float, and rounded by each step.
-  template <class T> void apply_to_halves(T* c, const T* bias, const T* residual, int64_t count) const {
+  template <class T> void apply_to_halves(T* c, const Own<T>& own, const T* residual, int64_t count) const {
     const auto epilogue = tile_kernels().floats.epilogue;
     float values[stretch], others[stretch];
     widen(shape_.type, c, values, count);
-    for (const T* added : {bias, residual}) {
-      if (added == nullptr) continue;
-      widen(shape_.type, added, others, count);
-      epilogue({values, others, nullptr, count});
+    const auto step = [&](size_t k, const T* array) {
+      if (array == nullptr) return;
+      widen(shape_.type, array, others, count);
+      Own<float> one{};
+      (k < one.size() ? one[k] : one.back()) = others;  // a residual is added as a bias is
+      epilogue(run_of(values, one, static_cast<const float*>(nullptr), count));
       narrow(shape_.type, values, c, count);
       widen(shape_.type, c, values, count);
-    }
+    };
+    for (size_t k = 0; k < own.size(); ++k) step(k, own[k]);
+    step(own.size(), residual);
     if (epilogue_.activation == Activation::none) return;
-    if (rectifies()) epilogue({values, nullptr, nullptr, count, true, most()});
+    if (rectifies()) {
+      EpilogueRun<float> run = run_of(values, Own<float>{}, static_cast<const float*>(nullptr), count);
+      run.relu = true;
+      run.most = most();
+      epilogue(run);
+    }
     activate(values, count);
     narrow(shape_.type, values, c, count);
   }

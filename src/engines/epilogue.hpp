@@ -15,7 +15,8 @@ namespace rosin::engines {
 struct ResultShape {
   DType type;
   int64_t items, columns, rows, distance, item_stride;
-  bool bias_of_columns = false;  // a number each, else one for each row
+  bool own_of_columns = false;  // a bias has a number for each column, else one for each row
+  int64_t channels = 1;         // of columns then: number i is that of the columns i, i + channels, ...
 };
 
 inline ResultShape result_shape(const MatmulSpec& spec) {
@@ -25,7 +26,7 @@ inline ResultShape result_shape(const ConvSpec& spec) {
   const bool forward = spec.kind == ConvKind::forward;
   const int64_t pixels = extent_of(forward ? spec.out : spec.in, spec.spatial, 1).count();
   const int64_t channels = forward ? spec.out_channels : spec.in_channels;
-  if (spec.logical) return {spec.type, 1, spec.batch * channels, pixels, pixels, 0};  // (of no bias)
+  if (spec.logical) return {spec.type, 1, spec.batch * channels, pixels, pixels, 0, true, channels};
   return {spec.type, 1, spec.batch * pixels, channels, channels, 0};
 }
 
@@ -34,13 +35,15 @@ std::unique_ptr<VendorCall> finished(std::unique_ptr<VendorCall> call, const Epi
                                      ActivationLoop activation, const ResultShape& shape);
 
 /// What `make` prepares for the spec, with as much of the epilogue as the engine does in its registers (bias and relu,
-/// if any), then the rest. Sums of halves are rounded before the first step, so registers hold too much for it.
+/// where they are the first steps), then the rest. Sums of halves are rounded before the first step, so registers hold
+/// too much for it.
 template <class Spec, class Make>
 std::unique_ptr<VendorCall> with_epilogue(const Spec& spec, bool in_registers, Make&& make) {
   Spec inner = spec;
   inner.epilogue = {};
   Epilogue rest = spec.epilogue;
-  if (in_registers && size_of(spec.type) > 2) {
+  const bool only_adds = !rest.center && !rest.factor;
+  if (in_registers && only_adds && size_of(spec.type) > 2) {
     inner.epilogue.bias = std::exchange(rest.bias, false);
     if (!rest.residual && rest.activation == Activation::relu)
       inner.epilogue.activation = std::exchange(rest.activation, Activation::none);

@@ -194,7 +194,8 @@ std::unique_ptr<VendorCall> prepare_point_conv(const ConvSpec& spec) {
     std::unique_ptr<VendorCall> call = prepare_matmul(product);
     if (spec.epilogue.none()) return call;
     ResultShape shape = result_shape(product);
-    shape.bias_of_columns = true;
+    shape.own_of_columns = true;
+    shape.channels = shape.columns;
     return finished(std::move(call), spec.epilogue, spec.activation, shape);
   }
   require_tile_type(spec.type, "conv");

@@ -157,6 +157,7 @@ template <> struct Vec<double> {
   }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_pd(a, b); }
+  static Register sub(Register a, Register b) { return _mm256_sub_pd(a, b); }
   static Register mul(Register a, Register b) { return _mm256_mul_pd(a, b); }
   struct Picks {
     __m256i halves;

@@ -101,15 +101,17 @@ template <class T> struct PoolRun {
   T least = T(0);         // what every maximum is at least: -Inf, or for windows in the padding the lowest number
 };
 
-/// c[i] = c[i] + bias[i] + residual[i], i < count, each sum rounded, and 0 where that is less, `most` where it is more
-/// (NaN and -0 stay).
+/// c[i] = (c[i] - center[i]) * factor[i] + bias[i] + residual[i], i < count, each step rounded, and 0 where that is
+/// less, `most` where it is more (NaN and -0 stay).
 template <class T> struct EpilogueRun {
   T* c = nullptr;
-  const T* bias = nullptr;  // or null, as the residual
+  const T* bias = nullptr;  // or null, as the other arrays
   const T* residual = nullptr;
   int64_t count = 0;
   bool relu = false;  // else what is less than 0 stays
   T most = std::numeric_limits<T>::infinity();
+  const T* center = nullptr;
+  const T* factor = nullptr;
 };
 
 /// Kernels for one element type.

@@ -37,7 +37,7 @@ struct MatmulSpec {
   int64_t lda = 0, ldb = 0, ldc = 0;                                   // distance of columns in the buffer
   int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // 0: every item reads the same operand
   bool accumulate = false;                                             // C is added to, before the epilogue
-  Epilogue epilogue;                    // bias has m elements, added along dim 0; the residual lies as C does
+  Epilogue epilogue;                    // its arrays have m elements, along dim 0; the residual lies as C does
   ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu or relu6
 };
 
@@ -57,9 +57,9 @@ struct ConvSpec {
   int64_t stride[3] = {1, 1, 1}, pad_low[3] = {0, 0, 0}, pad_high[3] = {0, 0, 0};
   int64_t dilation[3] = {1, 1, 1};  // 1: dense
   bool flipped = false;
-  bool logical = false;                 // images stand in logical order
-  bool weights_stay = false;            // most runs have the same: who runs the call keeps forms of them
-  Epilogue epilogue;                    // of y, or of dx as the result of a transposed one: bias has its channels
+  bool logical = false;       // images stand in logical order
+  bool weights_stay = false;  // most runs have the same: who runs the call keeps forms of them
+  Epilogue epilogue;          // of y, or of dx as the result of a transposed one, whose channels its arrays have
   ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu or relu6
 };
 
@@ -82,7 +82,7 @@ struct PoolSpec {
 
 /// The memory of one execution. Which operand is which:
 ///   call                    first  second  third  result
-///   matmul                  A      B       bias   C         (bias, residual: where the epilogue has them)
+///   matmul                  A      B       bias   C         (bias: where the epilogue has one)
 ///   conv forward            x      w       bias   y
 ///   conv backward_data      dy     w       bias   dx
 ///   conv backward_weights   x      dy      -      dw
@@ -97,7 +97,9 @@ struct VendorBuffers {
   void* result = nullptr;
   void* workspace = nullptr;
   const void* residual = nullptr;
-  const void* forms[2] = {};  // of the first and the second operand, where they were made before (VendorCall::form)
+  const void* forms[2] = {};     // of the first and the second operand, where they were made before (VendorCall::form)
+  const void* center = nullptr;  // as the bias, where the epilogue has them
+  const void* factor = nullptr;
 };
 
 /// Another form of an operand, in which a call reads it, made of the operand's values alone: who runs a call several

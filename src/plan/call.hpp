@@ -66,7 +66,9 @@ enum class CallRole : uint8_t {
   first_state_gradient,
   first_cell_gradient,
   last_state_gradient,
-  last_cell_gradient
+  last_cell_gradient,
+  center,  // epilogue, of calls that no plug-in is asked for: as a bias, is subtracted
+  factor   // as a bias, multiplies
 };
 
 /// An array of a call: element (i, j, ...) stands at the sum of index * stride, in elements. In a question that is
@@ -108,7 +110,8 @@ constexpr bool has_bits(Activation activation) {
 }
 
 /// What is done with the result before it is stored, in this order; each step rounds as if it had been stored before:
-/// times a number, + bias, + residual, the activation.
+/// times a number, - center, * factor, + bias, + residual, the activation. (What a BatchNorm with running statistics
+/// computes.)
 struct Epilogue {
   bool scaled = false;  // each run brings the number
   bool bias = false;
@@ -117,6 +120,7 @@ struct Epilogue {
   bool auxiliary = false;      // of the activation: written, by its gradient read
   bool bias_gradient = false;  // sums over all but channels or rows: of output_gradient, of the left operand of a
                                // matmul, of the result of one whose activation is a gradient
+  bool center = false, factor = false;
 
   bool none() const { return *this == Epilogue{}; }
   bool reads_auxiliary() const { return auxiliary && is_gradient(activation); }

@@ -14,6 +14,11 @@ uint8_t bias_dims(const Value& made) {
   return static_cast<uint8_t>(made.wide & (1u << dim));
 }
 
+bool is_difference(const Op& op) {
+  static const Op* const difference = find_op("sub");
+  return &op == difference;
+}
+
 bool is_sum(const Op& op) {
   static const Op* const sum = find_op("add");
   return &op == sum;
@@ -28,7 +33,7 @@ bool is_product(const Op& op) {
 
 bool Fuser::join_call(int32_t node) {
   const Op& op = *v(node).op;
-  if (activation_of(op) == Activation::none && !is_sum(op) && !is_product(op)) return false;
+  if (activation_of(op) == Activation::none && !is_sum(op) && !is_product(op) && !is_difference(op)) return false;
   const Activation activation = activation_of(op);
   const bool may_keep = activation != Activation::none && !has_bits(activation) && !is_gradient(activation);
   // The later one first: then no call waits for what comes long after it.
@@ -36,7 +41,9 @@ bool Fuser::join_call(int32_t node) {
   for (int k = 0; k < operands; ++k) {
     const int i = (first + k) % operands;
     const int32_t made = v(node).in[i];
-    if (made < 0 || made >= s_.graph.nodes || (is_gradient(activation) && i != 0)) continue;
+    if (made < 0 || made >= s_.graph.nodes || ((is_gradient(activation) || is_difference(op)) && i != 0)) {
+      continue;
+    }
     const bool alone = !v(made).held && readers_[static_cast<size_t>(made)] == 1;
     if (!alone && !may_keep) continue;
     const int32_t unit = unit_of_[static_cast<size_t>(made)];
@@ -63,12 +70,17 @@ bool Fuser::take_into_call(int32_t unit, int32_t node, int product, bool alone) 
   wanted.epilogue = before.epilogue;
   wanted.bias = before.bias;
   wanted.residual = before.residual;
+  wanted.center = before.center;
+  wanted.factor = before.factor;
   wanted.scale = before.scale;
   const Op& op = *v(node).op;
   wanted.epilogue.activation = activation_of(op);
   if (!add_auxiliary(wanted, unit, node, product, alone)) return false;
   if (is_sum(op) && !add_array(wanted, unit, node, v(node).in[1 - product])) return false;
-  if (is_product(op) && !add_scale(wanted, node, 1 - product)) return false;
+  if (is_difference(op) && !add_center(wanted, unit, node)) return false;
+  if (is_product(op) && !add_scale(wanted, node, 1 - product) && !add_factor(wanted, unit, node, 1 - product)) {
+    return false;
+  }
   if (!target_.takes(described(before.members.front(), wanted))) return false;
   if (wanted.epilogue.reads_auxiliary() && wanted.auxiliary < 0 && !add_bits(wanted, unit, node)) return false;
   add_to_call(unit, node, wanted);
@@ -99,13 +111,44 @@ bool Fuser::add_scale(Unit& wanted, int32_t node, int i) const {
   return true;
 }
 
+/// The second operand is subtracted, before anything else but a number.
+bool Fuser::add_center(Unit& wanted, int32_t unit, int32_t node) const {
+  const Epilogue& before = wanted.epilogue;
+  const bool first = !before.center && !before.factor && !before.bias && !before.residual;
+  if (!first || !is_of_channels(unit, node, v(node).in[1])) return false;
+  wanted.epilogue.center = true;
+  wanted.center = without_broadcast(v(node).in[1]);
+  return true;
+}
+
+/// Operand i multiplies, before anything is added.
+bool Fuser::add_factor(Unit& wanted, int32_t unit, int32_t node, int i) const {
+  const Epilogue& before = wanted.epilogue;
+  if (before.factor || before.bias || before.residual || !is_of_channels(unit, node, v(node).in[i])) return false;
+  wanted.epilogue.factor = true;
+  wanted.factor = without_broadcast(v(node).in[i]);
+  return true;
+}
+
+/// Whether an operand of the node is like a bias, and there before the call: what is so small may be stored for it.
+bool Fuser::is_of_channels(int32_t unit, int32_t node, int32_t other) const {
+  if (other < 0) return false;  // a number
+  other = without_broadcast(other);
+  return v(other).dtype == v(node).dtype && !v(other).channels_first &&
+         v(other).wide == bias_dims(v(units[unit].members.front())) && is_there_before(unit, other);
+}
+
+/// Whether the value stands in memory without gaps, and needs nothing of the call.
+bool Fuser::is_there_before(int32_t unit, int32_t other) const {
+  const int32_t maker = unit_of(other);
+  return stands_in_memory(other) && (maker < 0 || (maker != unit && !units.depends(maker, unit)));
+}
+
 /// Whether the value stands in memory without gaps, or would without this call: nothing is stored on its account.
 bool Fuser::fits_epilogue(int32_t unit, int32_t other) const {
-  if (!stands_in_memory(other)) return false;
+  if (!is_there_before(unit, other)) return false;
   const int32_t maker = unit_of(other);
-  if (maker < 0) return true;
-  if (maker == unit || units.depends(maker, unit)) return false;
-  return units[maker].call || v(other).held || readers_[static_cast<size_t>(other)] > 1;
+  return maker < 0 || units[maker].call || v(other).held || readers_[static_cast<size_t>(other)] > 1;
 }
 
 bool Fuser::stands_in_memory(int32_t value) const {
@@ -122,12 +165,14 @@ void Fuser::add_to_call(int32_t unit, int32_t node, const Unit& wanted) {
   call.epilogue = wanted.epilogue;
   call.bias = wanted.bias;
   call.residual = wanted.residual;
+  call.center = wanted.center;
+  call.factor = wanted.factor;
   call.auxiliary = wanted.auxiliary;
   call.scale = wanted.scale;
   call.domain = node;
   call.wide = v(node).wide;
   call.members.push_back(node);
-  for (const int32_t value : {wanted.bias, wanted.residual, wanted.auxiliary}) {
+  for (const int32_t value : {wanted.center, wanted.factor, wanted.bias, wanted.residual, wanted.auxiliary}) {
     if (value >= 0 && unit_of(value) >= 0) units.add_dependency(unit, unit_of(value));
   }
   if (before != made && before != wanted.auxiliary) s_.homes[static_cast<size_t>(before)] = Home::none;

@@ -15,7 +15,9 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/model.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/normalise_layers.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
@@ -118,6 +120,83 @@ TEST(Epilogue, ConvolutionsHaveTheSameBits) {
       expect_same_bits([&] { return conv(x, w, options); }, bias, residual, to_string(type) + to_string(x_shape));
     }
   }
+}
+
+/// What a BatchNorm does with running statistics, and parts of it: written out, each joined and apart.
+TEST(Epilogue, StepsOfChannelsHaveTheSameBits) {
+  seed(9);
+  struct Case {
+    Shape x, w;
+    int64_t pad, groups;
+  };
+  for (const auto& [x_shape, w_shape, pad, groups] :
+       {Case{{12, 12, 6, 3}, {5, 5, 6, 16}, 2, 1}, Case{{14, 9, 32, 2}, {3, 3, 32, 48}, 1, 1},
+        Case{{20, 17, 8, 2}, {3, 3, 1, 8}, 1, 8}, Case{{9, 8, 24, 1}, {1, 1, 24, 40}, 0, 1},
+        Case{{20, 3, 2}, {4, 3, 5}, 1, 1}, Case{{6, 5, 4, 3, 2}, {3, 3, 3, 3, 7}, 1, 1}}) {
+    for (const DType type : {Float32, Float64, BFloat16, Float16}) {
+      const Array x = normal(x_shape, 0, 1, type), w = normal(w_shape, 0, 1, type);
+      const ConvOptions options{.pad = {pad}, .groups = groups};
+      const Shape y_shape = conv(x, w, options).shape();
+      std::vector<int64_t> ones(static_cast<size_t>(y_shape.rank()), 1);
+      ones[ones.size() - 2] = y_shape[-2];
+      const Shape channels{std::span<const int64_t>(ones)};
+      const Array center = normal(channels, 0, 1, type), factor = normal(channels, 0, 1, type);
+      const Array bias = normal(channels, 0, 1, type), residual = normal(y_shape, 0, 1, type);
+      eval();
+      for (const Op activation : {Op{}, Op{relu}, Op{tanh}}) {
+        for (int form = 1; form < 16; ++form) {
+          const auto made = [&](bool apart) {
+            std::vector<Array> held{conv(x, w, options)};
+            const auto then = [&](int part, auto&& step) {
+              if ((form & part) != 0) held.push_back(step(held.back()));
+            };
+            then(1, [&](const Array& y) { return y - center; });
+            then(2, [&](const Array& y) { return form & 1 ? y * factor : factor * y; });
+            then(4, [&](const Array& y) { return y + bias; });
+            then(8, [&](const Array& y) { return y + residual; });
+            Array y = activation ? activation(held.back()) : held.back();
+            if (!apart) held.clear();
+            eval();
+            return y;
+          };
+          EXPECT_TRUE(same_bits(made(false), made(true))) << to_string(type) << to_string(x_shape) << ", form " << form
+                                                          << ", activation " << (activation != nullptr);
+        }
+      }
+    }
+  }
+}
+
+/// But for its factor, which a kernel makes of the statistics; a layer that is trained needs what is before its own.
+TEST(Epilogue, ABatchNormWithRunningStatisticsJoinsTheConvolutionBeforeIt) {
+  const Conv conv_layer({3, 3}, 8, 16, identity, {.pad = {1}, .bias = false});
+  BatchNorm frozen(16, relu), trained(16, relu);
+  testmode(frozen);
+  trainmode(trained);
+  const Array x = randn({12, 12, 8, 2});
+  eval();
+  const Launched alone = launches([&] { return conv_layer(x); });
+  const Launched joined = launches([&] { return frozen(conv_layer(x)); });
+  EXPECT_EQ(joined.calls, 1);
+  EXPECT_EQ(joined.kernels, alone.kernels + 1);
+  EXPECT_GT(launches([&] { return trained(conv_layer(x)); }).kernels, joined.kernels);
+}
+
+/// Steps in another order, and what waits for the result, are computed behind the call.
+TEST(Epilogue, StepsOfChannelsStayInOrder) {
+  const Array x = randn({12, 12, 8, 2}), w = randn({3, 3, 8, 16}), c = randn({1, 1, 16, 1}), d = randn({1, 1, 16, 1});
+  eval();
+  const int64_t alone = launches([&] { return conv(x, w); }).kernels;
+  EXPECT_EQ(launches([&] { return (conv(x, w) - c) * d; }).kernels, alone);
+  EXPECT_EQ(launches([&] { return d * (conv(x, w) - c); }).kernels, alone);
+  EXPECT_GT(launches([&] { return c - conv(x, w); }).kernels, alone);
+  EXPECT_GT(launches([&] { return (conv(x, w) + c) * d; }).kernels, alone);
+  EXPECT_GT(launches([&] { return conv(x, w) * d - c; }).kernels, alone);
+  const auto centred = [&] {
+    const Array y = conv(x, w);
+    return y - mean(y, {0, 1, 3});
+  };
+  EXPECT_GT(launches(centred).kernels, alone);
 }
 
 /// Sizes for which either engine is the faster one, strides, and groups.

@@ -60,6 +60,10 @@ class Fuser {
   bool is_ready(int32_t call, int32_t before) const;
   bool add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) const;
   bool add_scale(Unit& wanted, int32_t node, int i) const;
+  bool add_center(Unit& wanted, int32_t unit, int32_t node) const;
+  bool add_factor(Unit& wanted, int32_t unit, int32_t node, int i) const;
+  bool is_of_channels(int32_t unit, int32_t node, int32_t other) const;
+  bool is_there_before(int32_t unit, int32_t other) const;
   bool fits_epilogue(int32_t unit, int32_t other) const;
   void add_to_call(int32_t unit, int32_t node, const Unit& wanted);
   bool stands_in_memory(int32_t value) const;

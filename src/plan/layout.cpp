@@ -275,7 +275,8 @@ class LayoutMaker {
       for (int i = 0; i < v(step.node).operands; ++i) {
         if (v(step.node).in[i] >= 0) bytes += bytes_read_of(step.node, i);
       }
-      for (const int32_t value : {step.bias, step.residual}) bytes += value >= 0 ? bytes_of(value) : 0;
+      for (const int32_t value : {step.center, step.factor, step.bias, step.residual})
+        bytes += value >= 0 ? bytes_of(value) : 0;
       if (step.epilogue.reads_auxiliary()) bytes += bytes_of(step.auxiliary);
     }
     return bytes;

@@ -202,6 +202,8 @@ class Compiler {
     step.epilogue = unit.epilogue;
     step.bias = unit.bias;
     step.residual = unit.residual;
+    step.center = unit.center;
+    step.factor = unit.factor;
     step.auxiliary = unit.auxiliary;
     step.bias_gradient = unit.bias_gradient;
     step.scale = unit.scale;

@@ -123,11 +123,12 @@ struct Kernel {
 
 /// One launch: a fused kernel, or a call of an opaque kind (contraction, window, gather, ...).
 struct Step {
-  int32_t kernel = -1;                 // index into kernels, or -1
-  int32_t node = -1;                   // the opaque node
-  int32_t result = -1;                 // calls: the value that is written, the node's or that of its epilogue's end
-  Epilogue epilogue;                   // calls
-  int32_t bias = -1, residual = -1;    // values that the epilogue reads
+  int32_t kernel = -1;               // index into kernels, or -1
+  int32_t node = -1;                 // the opaque node
+  int32_t result = -1;               // calls: the value that is written, the node's or that of its epilogue's end
+  Epilogue epilogue;                 // calls
+  int32_t bias = -1, residual = -1;  // values that the epilogue reads
+  int32_t center = -1, factor = -1;
   int32_t auxiliary = -1;              // that it reads or writes
   int32_t bias_gradient = -1;          // that it writes
   int64_t scale = -1;                  // where the epilogue's number stands, see scalar_index
