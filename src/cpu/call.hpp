@@ -32,8 +32,8 @@ struct CallSpec {
 };
 
 /// Where what an epilogue reads stands among the operands of a run.
-inline constexpr int bias_operand = 2, residual_operand = 3, center_operand = 4, factor_operand = 5;
-inline constexpr int operand_places = 6;
+inline constexpr int bias_operand = 2, residual_operand = 3, center_operand = 4, factor_operand = 5, shift_operand = 6;
+inline constexpr int operand_places = 7;
 static_assert(operand_places >= Node::max_operands);
 
 /// Values of one run. Where operand i is a C++ number, operands[i] is null, and scalars[i] and integers[i] are its

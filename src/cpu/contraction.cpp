@@ -95,9 +95,7 @@ class MatmulCall final : public Call {
             data.result,
             part_at(data, workspace_at_),
             data.operands[residual_operand],
-            {data.forms[0], data.forms[1]},
-            data.operands[center_operand],
-            data.operands[factor_operand]};
+            {data.forms[0], data.forms[1]}};
   }
 
   std::unique_ptr<Call> copies_[2];

@@ -125,6 +125,7 @@ class ConvCall final : public Call {
     buffers.residual = data.operands[residual_operand];
     buffers.center = data.operands[center_operand];
     buffers.factor = data.operands[factor_operand];
+    buffers.shift = data.operands[shift_operand];
     buffers.result = result_.plain() ? data.result : part_at(data, result_.turned_at);
     buffers.workspace = part_at(data, workspace_at_);
     buffers.forms[1] = data.forms[1];

@@ -189,6 +189,7 @@ class CpuPrepared final : public Prepared {
     if (step.residual >= 0) spec.additions.push_back(take_operand(made, residual_operand, step.residual));
     if (step.center >= 0) spec.additions.push_back(take_operand(made, center_operand, step.center));
     if (step.factor >= 0) spec.additions.push_back(take_operand(made, factor_operand, step.factor));
+    if (step.shift >= 0) spec.additions.push_back(take_operand(made, shift_operand, step.shift));
     made.call = prepare(spec);
     return made;
   }

@@ -141,9 +141,10 @@ RowText row_text(const ConvSpec& spec, int64_t block, int64_t lanes) {
   text.element_step = given_channels(spec);
   text.tap_rows = step_of_taps(across);
   text.element_rows = across.by_data ? -across.dilation * text.tap_rows / across.stride : across.dilation;
+  text.bias = spec.epilogue.bias;
   text.center = spec.epilogue.center;
   text.factor = spec.epilogue.factor;
-  text.bias = spec.epilogue.bias;
+  text.shift = spec.epilogue.shift;
   text.residual = spec.epilogue.residual;
   text.rectified = rectifies(spec.epilogue.activation);
   if (spec.epilogue.activation == Activation::relu6) text.most = 6;
@@ -268,6 +269,7 @@ class RowConv final : public engines::VendorCall {
                         at(packed, next + (next - weights) * r / rows),
                         at(buffers.center, lane),
                         at(buffers.factor, lane),
+                        at(buffers.shift, lane),
                         nullptr};
       loop.run(memory, row.count, 0);
     }

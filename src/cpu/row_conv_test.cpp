@@ -94,7 +94,7 @@ std::vector<ConvSpec> specs_of_groups() {
 
 /// What a call reads, in CWHN.
 struct Values {
-  std::vector<float> first, weights, bias, residual, center, factor;
+  std::vector<float> first, weights, bias, residual, center, factor, shift;
 
   explicit Values(const ConvSpec& s) {
     const bool forward = s.kind == ConvKind::forward;
@@ -104,13 +104,18 @@ struct Values {
     bias = engines::rough_values(channels, 3);
     center = engines::rough_values(channels, 5);
     factor = engines::rough_values(channels, 6);
+    shift = engines::rough_values(channels, 7);
     residual = engines::rough_values(conv_counts(s)[forward ? 2 : 0], 4);
   }
 };
 
 engines::VendorBuffers buffers_of(const Values& values, std::vector<float>& result) {
-  return {values.first.data(),    values.weights.data(), values.bias.data(),   result.data(),       nullptr,
-          values.residual.data(), {nullptr, nullptr},    values.center.data(), values.factor.data()};
+  engines::VendorBuffers buffers{
+      values.first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr, values.residual.data()};
+  buffers.center = values.center.data();
+  buffers.factor = values.factor.data();
+  buffers.shift = values.shift.data();
+  return buffers;
 }
 
 /// By another engine: planes, or the tile kernel.
@@ -165,7 +170,8 @@ constexpr Epilogue epilogues[] = {{},
                                   {.bias = true, .residual = true, .activation = Activation::relu6},
                                   {.factor = true},
                                   {.residual = true, .activation = Activation::tanh, .center = true},
-                                  {.bias = true, .activation = Activation::relu, .center = true, .factor = true}};
+                                  {.activation = Activation::relu, .center = true, .factor = true, .shift = true},
+                                  {.bias = true, .center = true, .shift = true}};
 
 /// With all epilogues, flipped or not.
 void expect_bits_of_other(ConvSpec spec, int64_t block) {

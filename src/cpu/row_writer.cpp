@@ -168,13 +168,13 @@ class RowWriter : public CodeGenerator {
         continue;
       }
       Label again;
-      mov(qword[list + 64], static_cast<size_t>(alike));
+      mov(qword[list + 72], static_cast<size_t>(alike));
       L(again);
       write_tile(first, together_);
       const int64_t step = together_ * element_step();
       go_on(results, together_ * text_.result_step * element_bytes);
       go_on(elements, text_.by_data ? step / text_.stride : step * text_.stride);
-      dec(qword[list + 64]);
+      dec(qword[list + 72]);
       jnz(again, T_NEAR);
       first += alike * together_;
       moved_ += alike * together_;
@@ -287,9 +287,10 @@ class RowWriter : public CodeGenerator {
         for (int64_t i = 0; i < count; ++i) step(sum(i, v));
       }
     };
+    by_channel(text_.bias, 3, [&](const Xmm& x) { vaddps(x, x, other); });
     by_channel(text_.center, 6, [&](const Xmm& x) { vsubps(x, x, other); });
     by_channel(text_.factor, 7, [&](const Xmm& x) { vmulps(x, x, other); });
-    by_channel(text_.bias, 3, [&](const Xmm& x) { vaddps(x, x, other); });
+    by_channel(text_.shift, 8, [&](const Xmm& x) { vaddps(x, x, other); });
     const auto place = [&](int64_t i, int64_t v) {
       return (first + i - moved_) * text_.result_step * element_bytes + v * vector_bytes();
     };
@@ -341,7 +342,9 @@ std::string key_of(const RowText& text) {
         text.results, text.taps, text.stride, text.dilation, text.pad, text.tap_rows, text.element_rows, text.ahead}) {
     add(number);
   }
-  for (const bool is : {text.by_data, text.center, text.factor, text.bias, text.residual, text.rectified}) add(is);
+  for (const bool is : {text.by_data, text.bias, text.center, text.factor, text.shift, text.residual, text.rectified}) {
+    add(is);
+  }
   add(text.most);
   return key;
 }

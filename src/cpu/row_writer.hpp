@@ -30,7 +30,8 @@ struct RowText {
   int64_t tap_rows = 1;      // from a row of taps to the next that is taken
   int64_t element_rows = 1;  // from its row of elements to the next one's
   bool by_data = false;
-  bool center = false, factor = false, bias = false, residual = false, rectified = false;  // done with sums, in order
+  bool bias = false, center = false, factor = false, shift = false;  // what is done with sums, in this order
+  bool residual = false, rectified = false;
   float most = 0;     // of those that are rectified; 0: no bound
   int64_t ahead = 0;  // lines of memory that are asked for with every `channels_together` channels that are summed
 
@@ -55,8 +56,8 @@ int64_t row_cost(int64_t results, int64_t vectors, int64_t block);
 int64_t row_tiles(int64_t results, int64_t vectors, int64_t block);
 
 /// `memory`: the first lane of the row's results, of its first row of elements, the first row of taps, the first lane
-/// of bias and residual, what is asked for ahead, the first lane of center and factor, and one place more. `rows`: of
-/// taps that are taken. The third argument of run() counts nothing. Null where code cannot be written.
+/// of bias and residual, what is asked for ahead, the first lane of center, factor and shift, and one place more.
+/// `rows`: of taps that are taken. The third argument of run() counts nothing. Null where code cannot be written.
 std::shared_ptr<const MachineLoop> row_loop(const RowText& text);
 
 }  // namespace rosin::cpu

@@ -37,9 +37,9 @@ class CpuTarget final : public plan::Target {
     if (epilogue.none()) return true;
     const DType type = call.result().type;
     const bool images = call.kind == CallKind::convolution || call.kind == CallKind::convolution_data;
-    const bool of_products = !epilogue.center && !epilogue.factor;
-    return (images || (call.kind == CallKind::matmul && of_products)) && is_float(type) && !epilogue.scaled &&
-           !epilogue.auxiliary && !epilogue.bias_gradient && !plan::is_gradient(epilogue.activation);
+    return (images || (call.kind == CallKind::matmul && !epilogue.normalises())) && is_float(type) &&
+           !epilogue.scaled && !epilogue.auxiliary && !epilogue.bias_gradient &&
+           !plan::is_gradient(epilogue.activation);
   }
 
   /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)

@@ -58,8 +58,8 @@ class Finished final : public VendorCall {
     }
   }
 
-  /// Arrays of one number for each row, or for each column: the center, the factor, the bias; null where there is none.
-  template <class T> using Own = std::array<const T*, 3>;
+  /// Arrays of one number for each row, or for each column: bias, center, factor, shift; null where there is none.
+  template <class T> using Own = std::array<const T*, 4>;
 
   template <class T> void apply_to(const MatmulPart& part, const VendorBuffers& buffers) const {
     const int64_t rows = part.last_row - part.first_row;
@@ -68,7 +68,7 @@ class Finished final : public VendorCall {
     const bool joined = rows == shape_.distance && rows <= stretch / 2 && !of_columns;
     const int64_t together = joined ? stretch / std::max<int64_t>(rows, 1) : 1;
     const Own<T> given = own_of<T>(buffers);
-    T repeated[3][stretch];
+    T repeated[std::tuple_size_v<Own<T>>][stretch];
     Own<T> own{};
     for (size_t k = 0; k < own.size() && !of_columns; ++k) {
       if (given[k] == nullptr) continue;
@@ -99,15 +99,16 @@ class Finished final : public VendorCall {
 
   template <class T> Own<T> own_of(const VendorBuffers& buffers) const {
     const auto array = [](bool is, const void* at) { return is ? static_cast<const T*>(at) : nullptr; };
-    return {array(epilogue_.center, buffers.center), array(epilogue_.factor, buffers.factor),
-            array(epilogue_.bias, buffers.third)};
+    return {array(epilogue_.bias, buffers.third), array(epilogue_.center, buffers.center),
+            array(epilogue_.factor, buffers.factor), array(epilogue_.shift, buffers.shift)};
   }
   template <class T> static EpilogueRun<T> run_of(T* c, const Own<T>& own, const T* residual, int64_t count) {
     EpilogueRun<T> run;
     run.c = c;
-    run.center = own[0];
-    run.factor = own[1];
-    run.bias = own[2];
+    run.bias = own[0];
+    run.center = own[1];
+    run.factor = own[2];
+    run.shift = own[3];
     run.residual = residual;
     run.count = count;
     return run;

@@ -42,10 +42,9 @@ std::unique_ptr<VendorCall> with_epilogue(const Spec& spec, bool in_registers, M
   Spec inner = spec;
   inner.epilogue = {};
   Epilogue rest = spec.epilogue;
-  const bool only_adds = !rest.center && !rest.factor;
-  if (in_registers && only_adds && size_of(spec.type) > 2) {
+  if (in_registers && size_of(spec.type) > 2) {
     inner.epilogue.bias = std::exchange(rest.bias, false);
-    if (!rest.residual && rest.activation == Activation::relu)
+    if (!rest.normalises() && !rest.residual && rest.activation == Activation::relu)
       inner.epilogue.activation = std::exchange(rest.activation, Activation::none);
   }
   std::unique_ptr<VendorCall> call = make(inner);

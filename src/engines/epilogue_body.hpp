@@ -7,9 +7,10 @@ template <class T> void add_and_activate(const EpilogueRun<T>& given) {
   const auto most = V::splat(&run.most);
   const auto end = [&](int64_t i, auto... mask) {
     auto value = V::load(run.c + i, mask...);
+    if (run.bias != nullptr) value = V::add(value, V::load(run.bias + i, mask...));
     if (run.center != nullptr) value = V::sub(value, V::load(run.center + i, mask...));
     if (run.factor != nullptr) value = V::mul(value, V::load(run.factor + i, mask...));
-    if (run.bias != nullptr) value = V::add(value, V::load(run.bias + i, mask...));
+    if (run.shift != nullptr) value = V::add(value, V::load(run.shift + i, mask...));
     if (run.residual != nullptr) value = V::add(value, V::load(run.residual + i, mask...));
     if (run.relu) value = V::at_most(V::positive(value), most);
     V::store(run.c + i, value, mask...);

@@ -101,8 +101,8 @@ template <class T> struct PoolRun {
   T least = T(0);         // what every maximum is at least: -Inf, or for windows in the padding the lowest number
 };
 
-/// c[i] = (c[i] - center[i]) * factor[i] + bias[i] + residual[i], i < count, each step rounded, and 0 where that is
-/// less, `most` where it is more (NaN and -0 stay).
+/// c[i] = (c[i] + bias[i] - center[i]) * factor[i] + shift[i] + residual[i], i < count, each step rounded, and 0 where
+/// that is less, `most` where it is more (NaN and -0 stay).
 template <class T> struct EpilogueRun {
   T* c = nullptr;
   const T* bias = nullptr;  // or null, as the other arrays
@@ -112,6 +112,7 @@ template <class T> struct EpilogueRun {
   T most = std::numeric_limits<T>::infinity();
   const T* center = nullptr;
   const T* factor = nullptr;
+  const T* shift = nullptr;
 };
 
 /// Kernels for one element type.

@@ -98,8 +98,9 @@ struct VendorBuffers {
   void* workspace = nullptr;
   const void* residual = nullptr;
   const void* forms[2] = {};     // of the first and the second operand, where they were made before (VendorCall::form)
-  const void* center = nullptr;  // as the bias, where the epilogue has them
+  const void* center = nullptr;  // like the bias, where the epilogue has them
   const void* factor = nullptr;
+  const void* shift = nullptr;
 };
 
 /// Another form of an operand, in which a call reads it, made of the operand's values alone: who runs a call several

@@ -102,12 +102,12 @@ TEST(VendorMatmul, BiasReluGapsAndAccumulationAreKept) {
 
 /// What the epilogue makes of the results of the call without it.
 std::vector<float> by_hand(std::vector<float> result, const Epilogue& epilogue, const std::vector<float>& bias,
-                           const std::vector<float>& residual, const std::vector<float>& center,
-                           const std::vector<float>& factor) {
+                           const std::vector<float>& residual, const std::array<std::vector<float>, 3>& normalising) {
   for (size_t i = 0; i < result.size(); ++i) {
-    if (epilogue.center) result[i] -= center[i % bias.size()];
-    if (epilogue.factor) result[i] *= factor[i % bias.size()];
     if (epilogue.bias) result[i] += bias[i % bias.size()];
+    if (epilogue.center) result[i] -= normalising[0][i % bias.size()];
+    if (epilogue.factor) result[i] *= normalising[1][i % bias.size()];
+    if (epilogue.shift) result[i] += normalising[2][i % bias.size()];
     if (epilogue.residual) result[i] += residual[i];
     if (epilogue.activation == Activation::relu) result[i] = result[i] < 0 ? 0 : result[i];
     if (epilogue.activation == Activation::relu6) result[i] = std::clamp(result[i], 0.0f, 6.0f);
@@ -128,15 +128,16 @@ constexpr Epilogue all_epilogues[] = {{.bias = true},
                                       {.bias = true, .residual = true, .activation = Activation::tanh},
                                       {.factor = true},
                                       {.activation = Activation::relu, .center = true},
-                                      {.bias = true, .activation = Activation::relu6, .center = true, .factor = true},
-                                      {.bias = true, .residual = true, .factor = true}};
+                                      {.activation = Activation::relu6, .center = true, .factor = true, .shift = true},
+                                      {.bias = true, .residual = true, .factor = true, .shift = true}};
 
 /// The bits of `prepare(spec)` with each epilogue are those of the same steps behind the call without one.
 template <class Spec, class Prepare>
 void check_epilogue_bits(Spec spec, const std::vector<float>& first, const std::vector<float>& second, int64_t rows,
                          int64_t count, Prepare&& prepare, const std::string& name) {
   const auto of_rows = [rows](double shift) { return rough_values<float>(std::max<int64_t>(rows, 1), shift); };
-  const auto bias = of_rows(5), center = of_rows(6), factor = of_rows(7), residual = rough_values<float>(count, 9);
+  const auto bias = of_rows(5), residual = rough_values<float>(count, 9);
+  const std::array<std::vector<float>, 3> normalising{of_rows(6), of_rows(7), of_rows(8)};
   std::vector<float> plain(static_cast<size_t>(count));
   execute(*prepare(spec), {first.data(), second.data(), nullptr, plain.data(), nullptr});
   for (const Epilogue& epilogue : all_epilogues) {
@@ -145,10 +146,11 @@ void check_epilogue_bits(Spec spec, const std::vector<float>& first, const std::
     std::vector<float> got(static_cast<size_t>(count), 7.0f);
     const auto call = prepare(spec);
     VendorBuffers buffers{first.data(), second.data(), bias.data(), got.data(), nullptr, residual.data()};
-    buffers.center = center.data();
-    buffers.factor = factor.data();
+    buffers.center = normalising[0].data();
+    buffers.factor = normalising[1].data();
+    buffers.shift = normalising[2].data();
     execute(*call, buffers, 2, true);
-    const std::vector<float> wanted = by_hand(plain, epilogue, bias, residual, center, factor);
+    const std::vector<float> wanted = by_hand(plain, epilogue, bias, residual, normalising);
     EXPECT_TRUE(got.empty() || std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)) == 0)
         << name << " by " << call->engine() << ", epilogue " << (&epilogue - all_epilogues);
   }

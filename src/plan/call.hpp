@@ -67,8 +67,9 @@ enum class CallRole : uint8_t {
   first_cell_gradient,
   last_state_gradient,
   last_cell_gradient,
-  center,  // epilogue, of calls that no plug-in is asked for: as a bias, is subtracted
-  factor   // as a bias, multiplies
+  center,  // epilogue, of calls that no plug-in is asked for: like a bias, is subtracted
+  factor,  // like a bias, multiplies
+  shift    // like a bias, is added behind them
 };
 
 /// An array of a call: element (i, j, ...) stands at the sum of index * stride, in elements. In a question that is
@@ -110,8 +111,8 @@ constexpr bool has_bits(Activation activation) {
 }
 
 /// What is done with the result before it is stored, in this order; each step rounds as if it had been stored before:
-/// times a number, - center, * factor, + bias, + residual, the activation. (What a BatchNorm with running statistics
-/// computes.)
+/// times a number, + bias, - center, * factor, + shift (as a BatchNorm with running statistics does), + residual, the
+/// activation.
 struct Epilogue {
   bool scaled = false;  // each run brings the number
   bool bias = false;
@@ -120,10 +121,11 @@ struct Epilogue {
   bool auxiliary = false;      // of the activation: written, by its gradient read
   bool bias_gradient = false;  // sums over all but channels or rows: of output_gradient, of the left operand of a
                                // matmul, of the result of one whose activation is a gradient
-  bool center = false, factor = false;
+  bool center = false, factor = false, shift = false;
 
   bool none() const { return *this == Epilogue{}; }
   bool reads_auxiliary() const { return auxiliary && is_gradient(activation); }
+  bool normalises() const { return center || factor || shift; }
   bool writes_auxiliary() const { return auxiliary && !is_gradient(activation); }
   bool operator==(const Epilogue&) const = default;
 };

@@ -228,6 +228,7 @@ std::vector<CallRole> roles_of(const Epilogue& epilogue) {
   if (epilogue.bias_gradient) roles.push_back(bias_gradient);
   if (epilogue.center) roles.push_back(center);
   if (epilogue.factor) roles.push_back(factor);
+  if (epilogue.shift) roles.push_back(shift);
   return roles;
 }
 
@@ -243,7 +244,7 @@ std::vector<CallArray> arrays_of(const Epilogue& epilogue, const CallArray& resu
   std::vector<CallArray> arrays;
   for (const CallRole role : roles_of(epilogue)) {
     CallArray& array = arrays.emplace_back(result);
-    if (role == bias || role == bias_gradient || role == center || role == factor) array.shape = Shape{0};
+    if (role != residual && role != auxiliary) array.shape = Shape{0};
     if (role == auxiliary && has_bits(epilogue.activation)) array.type = DType::UInt8;
   }
   return arrays;
@@ -251,7 +252,8 @@ std::vector<CallArray> arrays_of(const Epilogue& epilogue, const CallArray& resu
 
 std::vector<int32_t> values_of_epilogue(const Step& step) {
   std::vector<int32_t> values;
-  for (const int32_t value : {step.bias, step.residual, step.auxiliary, step.bias_gradient, step.center, step.factor}) {
+  for (const int32_t value :
+       {step.bias, step.residual, step.auxiliary, step.bias_gradient, step.center, step.factor, step.shift}) {
     if (value >= 0) values.push_back(value);
   }
   return values;

@@ -72,15 +72,16 @@ bool Fuser::take_into_call(int32_t unit, int32_t node, int product, bool alone) 
   wanted.residual = before.residual;
   wanted.center = before.center;
   wanted.factor = before.factor;
+  wanted.shift = before.shift;
   wanted.scale = before.scale;
   const Op& op = *v(node).op;
   wanted.epilogue.activation = activation_of(op);
   if (!add_auxiliary(wanted, unit, node, product, alone)) return false;
-  if (is_sum(op) && !add_array(wanted, unit, node, v(node).in[1 - product])) return false;
-  if (is_difference(op) && !add_center(wanted, unit, node)) return false;
-  if (is_product(op) && !add_scale(wanted, node, 1 - product) && !add_factor(wanted, unit, node, 1 - product)) {
-    return false;
-  }
+  const int32_t other = v(node).operands > 1 ? v(node).in[1 - product] : -1;
+  const auto adds = [&](CallRole role) { return add_of_channels(wanted, unit, node, other, role); };
+  if (is_sum(op) && !add_array(wanted, unit, node, other) && !adds(CallRole::shift)) return false;
+  if (is_difference(op) && !adds(CallRole::center)) return false;
+  if (is_product(op) && !add_scale(wanted, node, 1 - product) && !adds(CallRole::factor)) return false;
   if (!target_.takes(described(before.members.front(), wanted))) return false;
   if (wanted.epilogue.reads_auxiliary() && wanted.auxiliary < 0 && !add_bits(wanted, unit, node)) return false;
   add_to_call(unit, node, wanted);
@@ -93,7 +94,7 @@ bool Fuser::add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) c
   const Value& made = v(units[unit].members.front());
   other = without_broadcast(other);
   if (v(other).dtype != v(node).dtype || wanted.epilogue.residual || !fits_epilogue(unit, other)) return false;
-  const bool as_bias = !wanted.epilogue.bias && v(other).wide == bias_dims(made);
+  const bool as_bias = !wanted.epilogue.bias && !wanted.epilogue.normalises() && v(other).wide == bias_dims(made);
   const bool as_large =
       v(other).wide == v(node).wide && v(other).rank == v(node).rank && v(other).channels_first == made.channels_first;
   if (as_bias && !v(other).channels_first) wanted.epilogue.bias = true, wanted.bias = other;
@@ -111,22 +112,16 @@ bool Fuser::add_scale(Unit& wanted, int32_t node, int i) const {
   return true;
 }
 
-/// The second operand is subtracted, before anything else but a number.
-bool Fuser::add_center(Unit& wanted, int32_t unit, int32_t node) const {
-  const Epilogue& before = wanted.epilogue;
-  const bool first = !before.center && !before.factor && !before.bias && !before.residual;
-  if (!first || !is_of_channels(unit, node, v(node).in[1])) return false;
-  wanted.epilogue.center = true;
-  wanted.center = without_broadcast(v(node).in[1]);
-  return true;
-}
-
-/// Operand i multiplies, before anything is added.
-bool Fuser::add_factor(Unit& wanted, int32_t unit, int32_t node, int i) const {
-  const Epilogue& before = wanted.epilogue;
-  if (before.factor || before.bias || before.residual || !is_of_channels(unit, node, v(node).in[i])) return false;
-  wanted.epilogue.factor = true;
-  wanted.factor = without_broadcast(v(node).in[i]);
+/// Joins an operand of the node as one of the arrays that are like a bias, unless a later one is there.
+bool Fuser::add_of_channels(Unit& wanted, int32_t unit, int32_t node, int32_t other, CallRole role) const {
+  Epilogue& epilogue = wanted.epilogue;
+  const bool later = epilogue.residual || epilogue.shift || (role != CallRole::shift && epilogue.factor) ||
+                     (role == CallRole::center && epilogue.center);
+  if (later || !is_of_channels(unit, node, other)) return false;
+  other = without_broadcast(other);
+  if (role == CallRole::center) epilogue.center = true, wanted.center = other;
+  else if (role == CallRole::factor) epilogue.factor = true, wanted.factor = other;
+  else epilogue.shift = true, wanted.shift = other;
   return true;
 }
 
@@ -167,12 +162,14 @@ void Fuser::add_to_call(int32_t unit, int32_t node, const Unit& wanted) {
   call.residual = wanted.residual;
   call.center = wanted.center;
   call.factor = wanted.factor;
+  call.shift = wanted.shift;
   call.auxiliary = wanted.auxiliary;
   call.scale = wanted.scale;
   call.domain = node;
   call.wide = v(node).wide;
   call.members.push_back(node);
-  for (const int32_t value : {wanted.center, wanted.factor, wanted.bias, wanted.residual, wanted.auxiliary}) {
+  for (const int32_t value :
+       {wanted.bias, wanted.residual, wanted.auxiliary, wanted.center, wanted.factor, wanted.shift}) {
     if (value >= 0 && unit_of(value) >= 0) units.add_dependency(unit, unit_of(value));
   }
   if (before != made && before != wanted.auxiliary) s_.homes[static_cast<size_t>(before)] = Home::none;

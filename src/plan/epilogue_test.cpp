@@ -141,19 +141,21 @@ TEST(Epilogue, StepsOfChannelsHaveTheSameBits) {
       ones[ones.size() - 2] = y_shape[-2];
       const Shape channels{std::span<const int64_t>(ones)};
       const Array center = normal(channels, 0, 1, type), factor = normal(channels, 0, 1, type);
-      const Array bias = normal(channels, 0, 1, type), residual = normal(y_shape, 0, 1, type);
+      const Array bias = normal(channels, 0, 1, type), shift = normal(channels, 0, 1, type);
+      const Array residual = normal(y_shape, 0, 1, type);
       eval();
       for (const Op activation : {Op{}, Op{relu}, Op{tanh}}) {
-        for (int form = 1; form < 16; ++form) {
+        for (int form = 1; form < 32; ++form) {
           const auto made = [&](bool apart) {
             std::vector<Array> held{conv(x, w, options)};
             const auto then = [&](int part, auto&& step) {
               if ((form & part) != 0) held.push_back(step(held.back()));
             };
-            then(1, [&](const Array& y) { return y - center; });
-            then(2, [&](const Array& y) { return form & 1 ? y * factor : factor * y; });
-            then(4, [&](const Array& y) { return y + bias; });
-            then(8, [&](const Array& y) { return y + residual; });
+            then(1, [&](const Array& y) { return y + bias; });
+            then(2, [&](const Array& y) { return y - center; });
+            then(4, [&](const Array& y) { return form & 1 ? y * factor : factor * y; });
+            then(8, [&](const Array& y) { return y + shift; });
+            then(16, [&](const Array& y) { return y + residual; });
             Array y = activation ? activation(held.back()) : held.back();
             if (!apart) held.clear();
             eval();
@@ -169,17 +171,19 @@ TEST(Epilogue, StepsOfChannelsHaveTheSameBits) {
 
 /// But for its factor, which a kernel makes of the statistics; a layer that is trained needs what is before its own.
 TEST(Epilogue, ABatchNormWithRunningStatisticsJoinsTheConvolutionBeforeIt) {
-  const Conv conv_layer({3, 3}, 8, 16, identity, {.pad = {1}, .bias = false});
   BatchNorm frozen(16, relu), trained(16, relu);
   testmode(frozen);
   trainmode(trained);
   const Array x = randn({12, 12, 8, 2});
-  eval();
-  const Launched alone = launches([&] { return conv_layer(x); });
-  const Launched joined = launches([&] { return frozen(conv_layer(x)); });
-  EXPECT_EQ(joined.calls, 1);
-  EXPECT_EQ(joined.kernels, alone.kernels + 1);
-  EXPECT_GT(launches([&] { return trained(conv_layer(x)); }).kernels, joined.kernels);
+  for (const bool bias : {false, true}) {
+    const Conv layer({3, 3}, 8, 16, identity, {.pad = {1}, .bias = bias});
+    eval();
+    const Launched alone = launches([&] { return layer(x); });
+    const Launched joined = launches([&] { return frozen(layer(x)); });
+    EXPECT_EQ(joined.calls, 1);
+    EXPECT_EQ(joined.kernels, alone.kernels + 1);
+    EXPECT_GT(launches([&] { return trained(layer(x)); }).kernels, joined.kernels);
+  }
 }
 
 /// Steps in another order, and what waits for the result, are computed behind the call.
@@ -190,8 +194,11 @@ TEST(Epilogue, StepsOfChannelsStayInOrder) {
   EXPECT_EQ(launches([&] { return (conv(x, w) - c) * d; }).kernels, alone);
   EXPECT_EQ(launches([&] { return d * (conv(x, w) - c); }).kernels, alone);
   EXPECT_GT(launches([&] { return c - conv(x, w); }).kernels, alone);
-  EXPECT_GT(launches([&] { return (conv(x, w) + c) * d; }).kernels, alone);
+  EXPECT_EQ(launches([&] { return (conv(x, w) + c) * d; }).kernels, alone);
+  EXPECT_EQ(launches([&] { return conv(x, w) + c + d; }).kernels, alone);
   EXPECT_GT(launches([&] { return conv(x, w) * d - c; }).kernels, alone);
+  EXPECT_GT(launches([&] { return conv(x, w) * d * c; }).kernels, alone);
+  EXPECT_GT(launches([&] { return conv(x, w) - c - d; }).kernels, alone);
   const auto centred = [&] {
     const Array y = conv(x, w);
     return y - mean(y, {0, 1, 3});

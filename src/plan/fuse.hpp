@@ -60,8 +60,7 @@ class Fuser {
   bool is_ready(int32_t call, int32_t before) const;
   bool add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) const;
   bool add_scale(Unit& wanted, int32_t node, int i) const;
-  bool add_center(Unit& wanted, int32_t unit, int32_t node) const;
-  bool add_factor(Unit& wanted, int32_t unit, int32_t node, int i) const;
+  bool add_of_channels(Unit& wanted, int32_t unit, int32_t node, int32_t other, CallRole role) const;
   bool is_of_channels(int32_t unit, int32_t node, int32_t other) const;
   bool is_there_before(int32_t unit, int32_t other) const;
   bool fits_epilogue(int32_t unit, int32_t other) const;

@@ -275,7 +275,7 @@ class LayoutMaker {
       for (int i = 0; i < v(step.node).operands; ++i) {
         if (v(step.node).in[i] >= 0) bytes += bytes_read_of(step.node, i);
       }
-      for (const int32_t value : {step.center, step.factor, step.bias, step.residual})
+      for (const int32_t value : {step.bias, step.residual, step.center, step.factor, step.shift})
         bytes += value >= 0 ? bytes_of(value) : 0;
       if (step.epilogue.reads_auxiliary()) bytes += bytes_of(step.auxiliary);
     }

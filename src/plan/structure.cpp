@@ -204,6 +204,7 @@ class Compiler {
     step.residual = unit.residual;
     step.center = unit.center;
     step.factor = unit.factor;
+    step.shift = unit.shift;
     step.auxiliary = unit.auxiliary;
     step.bias_gradient = unit.bias_gradient;
     step.scale = unit.scale;

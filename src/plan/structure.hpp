@@ -128,7 +128,7 @@ struct Step {
   int32_t result = -1;               // calls: the value that is written, the node's or that of its epilogue's end
   Epilogue epilogue;                 // calls
   int32_t bias = -1, residual = -1;  // values that the epilogue reads
-  int32_t center = -1, factor = -1;
+  int32_t center = -1, factor = -1, shift = -1;
   int32_t auxiliary = -1;              // that it reads or writes
   int32_t bias_gradient = -1;          // that it writes
   int64_t scale = -1;                  // where the epilogue's number stands, see scalar_index

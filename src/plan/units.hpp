@@ -27,7 +27,7 @@ struct Unit {
   bool taken = false;                // calls: by the target
   Epilogue epilogue;                 // calls: what the members after the first compute
   int32_t bias = -1, residual = -1;  // calls: values of the epilogue, see Step
-  int32_t center = -1, factor = -1;
+  int32_t center = -1, factor = -1, shift = -1;
   int32_t auxiliary = -1, bias_gradient = -1;  // the second is a member where it sums up the call's result
   int64_t scale = -1;                          // calls: where the epilogue's number stands, see scalar_index
   std::vector<int32_t> results;                // calls of several results: their values by number, -1: nobody reads it

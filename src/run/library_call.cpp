@@ -29,9 +29,7 @@ std::vector<CallDescription> ways_of(const CallDescription& call) {
 bool ask(OpenDevice& device, const CallDescription& call, std::vector<int32_t>& orders) {
   constexpr auto last_known = static_cast<plan::Activation>(ROSIN_ACTIVATION_GELU_GRADIENT);
   const plan::Epilogue& epilogue = call.epilogue;
-  if (!device.functions.call_takes || epilogue.activation > last_known || epilogue.center || epilogue.factor) {
-    return false;
-  }
+  if (!device.functions.call_takes || epilogue.activation > last_known || epilogue.normalises()) return false;
   for (const CallDescription& way : ways_of(call)) {
     const CallQuestion question(way);
     std::vector<int32_t> wishes = orders;
