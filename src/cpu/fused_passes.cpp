@@ -3,11 +3,10 @@
 // alone, between passes. Read first: machine_loop.hpp. The loops compute what the instructions would, bit for bit.
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
-#include "base/hash.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
+#include "cpu/pass_code.hpp"
 #include "graph/reducer.hpp"
 #include "platform/processor.hpp"
 #include "scalar/convert.hpp"
@@ -227,42 +226,6 @@ void find_leaving(PassPlan& plan) {
   }
 }
 
-/// The code of a pass; an instruction that stands there already is shared.
-class PassCode {
- public:
-  explicit PassCode(ScalarCode& code) : code_(code) {}
-
-  uint16_t add(const Instruction& made) {
-    const auto [known, is_new] = places_.try_emplace(made, static_cast<uint16_t>(code_.list.size()));
-    if (is_new) code_.list.push_back(made);
-    return known->second;
-  }
-  /// A code in terms of places of this one; returns that of its result.
-  uint16_t add(const ScalarCode& code, const std::vector<uint16_t>& inputs) {
-    std::vector<uint16_t> places;
-    for (Instruction made : code.list) {
-      if (made.primitive == Primitive::input) {
-        places.push_back(inputs[static_cast<size_t>(made.immediate)]);
-        continue;
-      }
-      for (int i = 0; i < info(made.primitive).arity; ++i) made.operands[i] = places[made.operands[i]];
-      places.push_back(add(made));
-    }
-    return places[code.result];
-  }
-
- private:
-  struct Hash {
-    size_t operator()(const Instruction& made) const {
-      uint64_t key = static_cast<uint64_t>(made.primitive) << 8 | static_cast<uint64_t>(made.type);
-      for (const uint16_t operand : made.operands) key = mix(key, operand);
-      return static_cast<size_t>(mix(key, static_cast<uint64_t>(made.immediate)));
-    }
-  };
-  ScalarCode& code_;
-  std::unordered_map<Instruction, uint16_t, Hash> places_;
-};
-
 }  // namespace
 
 /// From a plan to instructions that are ready to run.
@@ -337,12 +300,12 @@ struct FusedKernel::PassWriter {
     const int key = in * 2 + (reads == Reads::row ? 1 : 0);
     if (const auto known = outside.find(key); known != outside.end()) return known->second;
     const auto input = static_cast<int64_t>(text.inputs.size());
-    const uint16_t place =
-        code.add({.primitive = Primitive::input, .type = type_of(*made->instr), .operands = {}, .immediate = input});
     const Packing packing = is_packed(*made) ? packing_of_load(*made) : Packing::none;
     const bool lines = is_lines(*made);
     if (lines) pass.lines.push_back({text.inputs.size(), made->instr->port});
     text.inputs.push_back({reads, packing, pairing_of(*made), lines});
+    const uint16_t place =
+        code.add({.primitive = Primitive::input, .type = type_of(*made->instr), .operands = {}, .immediate = input});
     pass.inputs.push_back(register_of(in));
     pass.by_rows = pass.by_rows || reads == Reads::row || lines;
     outside.emplace(key, place);
@@ -358,8 +321,8 @@ struct FusedKernel::PassWriter {
     Item& item = plan.items[static_cast<size_t>(number)];
     const ScalarType type = item.instr->type;
     const auto input = static_cast<int64_t>(text.inputs.size());
-    const uint16_t so_far = code.add({.primitive = Primitive::input, .type = type, .operands = {}, .immediate = input});
     text.inputs.emplace_back();
+    const uint16_t so_far = code.add({.primitive = Primitive::input, .type = type, .operands = {}, .immediate = input});
     pass.inputs.push_back(register_of(number));
     LoopOutput& output = text.outputs.emplace_back();
     const Primitive combines = machine_combines(item.instr->reducer->body, type).value();
@@ -369,7 +332,7 @@ struct FusedKernel::PassWriter {
     item.last = item.pass;
   }
 
-  void add_outputs(LoopText& text, Pass& pass, int number) {
+  void add_outputs(LoopText& text, const PassCode& code, Pass& pass, int number) {
     const Item& item = plan.items[static_cast<size_t>(number)];
     LoopOutput output;
     output.place = item.place;
@@ -396,6 +359,7 @@ struct FusedKernel::PassWriter {
       output.packing = packing_of_store(port, item);
       if (output.packing == Packing::none) continue;
       output.place = unrounded(text, item.place, output.packing);
+      output.fits = code.fits(output.place, output.packing);
       add(-1, port);
     }
   }
@@ -454,7 +418,7 @@ struct FusedKernel::PassWriter {
     LoopText text;
     Pass pass;
     pass.row = !plan.items[static_cast<size_t>(numbers[0])].by_element();
-    PassCode code(text.code);
+    PassCode code(text);
     std::map<int, uint16_t> outside;  // places of what other passes made
     for (const int number : numbers) {
       Item& item = plan.items[static_cast<size_t>(number)];
@@ -465,7 +429,7 @@ struct FusedKernel::PassWriter {
         continue;
       }
       item.place = joins_elements(item) ? operands[0] : code.add(item.code, operands);
-      add_outputs(text, pass, number);
+      add_outputs(text, code, pass, number);
     }
     pass.loop = machine_loop(text);
     if (!pass.loop) return false;

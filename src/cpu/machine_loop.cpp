@@ -32,6 +32,7 @@ std::string LoopText::key() const {
     add(static_cast<uint8_t>(output.combines ? static_cast<int>(*output.combines) : 255));
     add(output.combines ? output.neutral : int64_t{output.shares});
     add(output.packing);
+    add(output.fits);
     add(output.streams);
   }
   for (const LoopInput& input : inputs) {

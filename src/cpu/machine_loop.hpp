@@ -47,6 +47,7 @@ struct LoopOutput {
   int64_t neutral = 0;                // of the combination: its bits
   bool shares = false;                // its memory is that of an input, all of whose elements of a turn are read first
   Packing packing = Packing::none;    // of each element
+  bool fits = false;                  // each element is what the packing holds: it need not be rounded
   bool streams = false;               // past the caches, from a multiple of 64 bytes on, as each of several rows begins
 };
 

@@ -211,8 +211,8 @@ void NarrowWriter::store_packed(const LoopOutput& output, size_t number) {
     vpackusdw(low(packed), low(bytes), low(packed));
     vpackuswb(low(packed), low(packed), low(packed));
   } else {
-    const Ymm bits = bfloat_bits(value);
-    vpsrld(bits, bits, bfloat_shift);
+    const Ymm bits = output.fits ? spare() : bfloat_bits(value);
+    vpsrld(bits, output.fits ? value : bits, bfloat_shift);
     vextracti128(low(packed), bits, 1);
     vpackusdw(low(packed), low(bits), low(packed));
   }

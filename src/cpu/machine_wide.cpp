@@ -158,8 +158,8 @@ void WideWriter::store_packed(const LoopOutput& output, size_t number) {
   const Address all = packed_element(number, output.packing), to = masked_ ? all | last_turn[0] : all;
   if (output.packing == Packing::half) return vcvtps2ph(to, value, to_nearest_even);
   if (bytes_of(output.packing) == 1) return vpmovdb(to, value);
-  const Zmm bits = bfloat_bits(value);
-  vpsrld(bits, bits, bfloat_shift);
+  const Zmm bits = output.fits ? spare() : bfloat_bits(value);
+  vpsrld(bits, output.fits ? value : bits, bfloat_shift);
   vpmovdw(to, bits);
 }
 
