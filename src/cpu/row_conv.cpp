@@ -13,6 +13,7 @@
 #include "base/workers.hpp"
 #include "engines/conv_cuts.hpp"
 #include "engines/conv_shape.hpp"
+#include "engines/converted.hpp"
 #include "engines/epilogue.hpp"
 #include "engines/form_name.hpp"
 #include "engines/tile.hpp"
@@ -46,6 +47,12 @@ bool is_by_data(const ConvSpec& spec) { return spec.kind == ConvKind::backward_d
 /// Channels of what is read, and of results.
 int64_t given_channels(const ConvSpec& spec) { return is_by_data(spec) ? spec.out_channels : spec.in_channels; }
 int64_t made_channels(const ConvSpec& spec) { return is_by_data(spec) ? spec.in_channels : spec.out_channels; }
+bool is_half(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
+Packing packing_of(DType type) {
+  if (type == DType::Float16) return Packing::half;
+  return type == DType::BFloat16 ? Packing::bfloat : Packing::none;
+}
+
 /// Channels that each result is summed over.
 int64_t depth_of(const ConvSpec& spec) { return given_channels(spec) / spec.groups; }
 /// Whether lanes of one register are channels that have filters of their own, or few of them in common.
@@ -136,6 +143,7 @@ RowText row_text(const ConvSpec& spec, int64_t block, int64_t lanes) {
   const RowText across = along(spec, 1);
   text.block = block;
   text.lanes = lanes;
+  text.packing = packing_of(spec.type);
   (is_of_lanes(spec, block) ? text.spread : text.depth) = depth_of(spec);
   text.result_step = made_channels(spec);
   text.element_step = given_channels(spec);
@@ -168,7 +176,7 @@ class RowConv final : public engines::VendorCall {
         blocks_(with_rows_joined(pieces_.sizes.front()), block), taps_(ConvShape(spec).kernel.count()) {
     chunks_ = static_cast<int64_t>(pieces_.pieces.size());
     for (const ConvSpec& size : pieces_.sizes) add_size(with_rows_joined(size));
-    workspace_bytes_ = packed_bytes();
+    workspace_bytes_ = packed_bytes() + (is_half(spec.type) ? weight_count() * sizeof(float) : 0);
     has_begin_ = true;
   }
 
@@ -195,22 +203,22 @@ class RowConv final : public engines::VendorCall {
 
   engines::Form form(int operand) const override {
     if (operand == 0) return {};
-    return {engines::form_name("rows", {block_, blocks_.lanes, blocks_.channels, spec_.flipped, is_by_data(spec_)}),
-            packed_bytes()};
+    const auto type = static_cast<int64_t>(spec_.type);
+    return {
+        engines::form_name("rows", {block_, blocks_.lanes, blocks_.channels, spec_.flipped, is_by_data(spec_), type}),
+        packed_bytes()};
   }
-  void make_form(int, const void* weights, void* to) const override {
-    const auto* const from = static_cast<const float*>(weights);
-    auto* const packed = static_cast<float*>(to);
-    constexpr size_t worth_threads = size_t{1} << 18;  // bytes
-    if (packed_bytes() < worth_threads) {
-      for (int64_t i = 0; i < blocks_.count; ++i) pack(i, from, packed);
-    } else {
-      parallel_for(blocks_.count, [&](int64_t i) { pack(i, from, packed); });
-    }
+  void make_form(int, const void* given, void* to) const override {
+    if (!is_half(spec_.type)) return pack_all(static_cast<const float*>(given), static_cast<float*>(to));
+    std::vector<float> wide(weight_count());
+    pack_halves(given, wide.data(), static_cast<float*>(to));
   }
 
   void begin(const VendorBuffers& buffers) const override {
-    if (!buffers.forms[1]) make_form(1, buffers.second, buffers.workspace);
+    if (buffers.forms[1]) return;
+    auto* const packed = static_cast<float*>(buffers.workspace);
+    if (is_half(spec_.type)) pack_halves(buffers.second, packed + packed_bytes() / sizeof(float), packed);
+    else pack_all(static_cast<const float*>(buffers.second), packed);
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void*) const override {
@@ -250,9 +258,10 @@ class RowConv final : public engines::VendorCall {
   /// A block of an image: its elements and results begin there.
   void run_block(int64_t i, const Size& size, int64_t from, int64_t to, const VendorBuffers& buffers) const {
     const void* const packed = buffers.forms[1] ? buffers.forms[1] : buffers.workspace;
-    const auto at = [](const void* array, int64_t place) -> void* {
-      return array ? const_cast<float*>(static_cast<const float*>(array) + place) : nullptr;
+    const auto at = [](const void* array, int64_t place, int64_t bytes = sizeof(float)) -> void* {
+      return array ? const_cast<char*>(static_cast<const char*>(array) + place * bytes) : nullptr;
     };
+    const auto bytes = static_cast<int64_t>(size_of(spec_.type));
     const MachineLoop& loop = blocks_.is_last(i) ? *size.last : *size.whole;
     const int64_t lane = blocks_.first(i), row_weights = spec_.kernel[0] * tap_weights(i);
     const int64_t weights = block_at(i), next = weights + taps_ * tap_weights(i);
@@ -261,8 +270,8 @@ class RowConv final : public engines::VendorCall {
     for (int64_t r = 0; r < rows; ++r) {
       const Row& row = size.rows[static_cast<size_t>(r)];
       const int64_t result = to + lane + r * size.row_results;
-      void* memory[] = {at(buffers.result, result),
-                        at(buffers.first, from + row.elements * size.row_elements),
+      void* memory[] = {at(buffers.result, result, bytes),
+                        at(buffers.first, from + row.elements * size.row_elements, bytes),
                         at(packed, weights + row.first * row_weights),
                         at(buffers.third, lane),
                         at(buffers.residual, result),
@@ -310,6 +319,19 @@ class RowConv final : public engines::VendorCall {
     return (first / depth * (spec_.out_channels / spec_.groups) * depth + first % depth) * taps_;
   }
 
+  size_t weight_count() const { return static_cast<size_t>(filter_depth() * taps_ * spec_.out_channels); }
+  void pack_halves(const void* halves, float* wide, float* packed) const {
+    engines::widen(spec_.type, halves, wide, static_cast<int64_t>(weight_count()));
+    pack_all(wide, packed);
+  }
+  void pack_all(const float* from, float* packed) const {
+    constexpr size_t worth_threads = size_t{1} << 18;  // bytes
+    if (packed_bytes() < worth_threads) {
+      for (int64_t i = 0; i < blocks_.count; ++i) pack(i, from, packed);
+    } else {
+      parallel_for(blocks_.count, [&](int64_t i) { pack(i, from, packed); });
+    }
+  }
   void pack(int64_t i, const float* weights, float* packed) const {
     const int64_t lanes = blocks_.lanes_of(i), width = engines::round_up(lanes, block_);
     const int64_t rows = taps_ * depth_of(spec_);
@@ -349,8 +371,9 @@ bool fill_registers(const ConvSpec& spec, int64_t block) {
 bool rows_can(const ConvSpec& spec, int64_t block) {
   const bool of_kind = spec.kind != ConvKind::backward_weights || fill_registers(spec, block);
   const bool empty = spec.batch * spec.in_channels * spec.out_channels == 0;
-  return of_kind && spec.type == DType::Float32 && spec.spatial <= 2 && !spec.logical && !empty && is_small(spec) &&
-         machine_code_works();
+  const bool halves = is_half(spec.type) && spec.kind != ConvKind::backward_weights && block == 16;
+  const bool of_type = spec.type == DType::Float32 || (halves && is_of_lanes(spec, block));
+  return of_kind && of_type && spec.spatial <= 2 && !spec.logical && !empty && is_small(spec) && machine_code_works();
 }
 
 /// Measured on Zen 5, images in no cache: with AVX-512 0.3 to 1.05 of the time of oneDNN and of tiles, with AVX2 0.6 to
@@ -385,12 +408,14 @@ std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& spec, int6
   if (!rows_can(spec, block)) return nullptr;
   if (spec.kind == ConvKind::backward_weights) return prepare_row_weights(spec, block);
   ConvSpec inner = spec;
-  if (!rectifies(spec.epilogue.activation)) inner.epilogue.activation = Activation::none;
+  plan::Epilogue rest;  // halves are rounded by each step
+  if (is_half(spec.type)) rest = std::exchange(inner.epilogue, {});
+  else if (!rectifies(spec.epilogue.activation)) {
+    rest.activation = std::exchange(inner.epilogue.activation, Activation::none);
+  }
   auto call = std::make_unique<RowConv>(inner, block);
   if (!call->stands()) return nullptr;
-  if (inner.epilogue == spec.epilogue) return call;
-  plan::Epilogue rest;
-  rest.activation = spec.epilogue.activation;
+  if (rest.none()) return call;
   return engines::finished(std::move(call), rest, spec.activation, engines::result_shape(spec));
 }
 

@@ -1,5 +1,5 @@
-// Convolutions of Float32 images in CWHN by machine code that is written for their sizes: of one or two spatial dims,
-// forward and as their gradients.
+// Convolutions of Float32 images (of halves too, by filters of few channels) in CWHN by machine code that is written
+// for their sizes: of one or two spatial dims, forward and as their gradients.
 #pragma once
 
 #include <memory>

@@ -16,6 +16,7 @@
 #include <rosin/stats.hpp>
 
 #include "base/instruction_set.hpp"
+#include "engines/converted.hpp"
 #include "engines/vendor_testing.hpp"
 
 namespace rosin::cpu {
@@ -226,6 +227,40 @@ TEST_P(RowConvolutions, OfGroupsAndAsGradientsAgreeWithTheTileKernel) {
         spec.flipped = flipped;
         spec.epilogue = {.bias = flipped, .residual = !flipped};
         expect_near_other(spec, GetParam());
+      }
+    }
+  }
+}
+
+/// The same sums, rounded once; in registers of sixteen alone, and by lanes that have filters of their own.
+TEST_P(RowConvolutions, OfHalvesAreThoseOfFloat32Rounded) {
+  std::vector<ConvSpec> all = specs();
+  for (const ConvSpec& spec : specs_of_groups()) {
+    if (spec.in_channels == spec.out_channels && spec.in_channels / spec.groups < 12) all.push_back(spec);
+  }
+  for (ConvSpec spec : all) {
+    for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data}) {
+      spec.kind = kind;
+      spec.flipped = kind == ConvKind::forward;
+      for (const DType type : {DType::Float16, DType::BFloat16}) {
+        Values values(spec);
+        const auto halves = [type](std::vector<float>& wide) {
+          std::vector<uint16_t> narrow(wide.size());
+          engines::narrow(type, wide.data(), narrow.data(), static_cast<int64_t>(wide.size()));
+          engines::widen(type, narrow.data(), wide.data(), static_cast<int64_t>(wide.size()));
+          return narrow;
+        };
+        const auto first = halves(values.first), weights = halves(values.weights);
+        std::vector<float> wanted = by_rows(spec, values, GetParam(), 1);
+        ConvSpec narrow = spec;
+        narrow.type = type;
+        const auto call = prepare_row_conv(narrow, GetParam());
+        ASSERT_EQ(call != nullptr, GetParam() == 16);
+        if (!call) continue;
+        std::vector<uint16_t> got(wanted.size(), 7);
+        execute(*call, {first.data(), weights.data(), nullptr, got.data(), nullptr}, 2);
+        EXPECT_EQ(got, halves(wanted)) << "width " << spec.in[0] << ", channels " << spec.in_channels << " in "
+                                       << spec.groups << ", kind " << static_cast<int>(kind) << to_string(type);
       }
     }
   }

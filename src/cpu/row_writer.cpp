@@ -38,7 +38,8 @@ using namespace Xbyak;
 
 using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax, util::eax;
 
-constexpr int64_t element_bytes = sizeof(float), line_bytes = 64;
+constexpr int64_t element_bytes = sizeof(float), line_bytes = 64;  // of a weight
+constexpr int bfloat_shift = 16;
 
 class RowWriter : public CodeGenerator {
  public:
@@ -93,7 +94,8 @@ class RowWriter : public CodeGenerator {
   Xmm mask_register() const { return vector(15); }
   int64_t vector_bytes() const { return text_.block * element_bytes; }
   int64_t row_of_taps() const { return text_.tap_rows * text_.taps * text_.tap_weights() * element_bytes; }
-  int64_t element_step() const { return text_.element_step * element_bytes; }
+  int64_t element_step() const { return text_.element_step * text_.bytes(); }
+  int64_t result_step() const { return text_.result_step * text_.bytes(); }
 
   /// Registers: the results, then weights, then elements.
   int64_t elements_together() const { return text_.depth > 0 ? 1 : in_turn + (text_.spread > 1 ? 1 : 0); }
@@ -122,6 +124,12 @@ class RowWriter : public CodeGenerator {
     }
     L(most_at_);
     dd(std::bit_cast<uint32_t>(text_.most));
+    L(one_at_);
+    dd(1);
+    L(below_half_at_);
+    dd(0x7fff);
+    L(quiet_at_);
+    dd(0x400000);
     L(places_at_);
     for (int64_t c = 0; text_.spread > 1 && c < text_.spread; ++c) {
       for (int64_t i = 0; i < text_.block; ++i) dd(static_cast<uint32_t>(i / text_.spread * text_.spread + c));
@@ -138,6 +146,30 @@ class RowWriter : public CodeGenerator {
     else if (is_wide()) vmovups(to | mask, from);
     else vmaskmovps(to, mask_register(), from);
   }
+  /// Halves become Float32.
+  void load_element(const Xmm& to, const Address& from) {
+    if (text_.packing == Packing::none) return load(to, from, 0);
+    const Zmm out(to.getIdx()), some = is_part(0) ? out | mask | T_z : out;
+    if (text_.packing == Packing::half) return vcvtph2ps(some, from);
+    vpmovzxwd(some, from);
+    vpslld(out, out, bfloat_shift);
+  }
+  /// Rounded to nearest even where they are halves. A NaN stays one, and is quiet.
+  void store_result(const Address& to, const Xmm& from, int64_t v) {
+    if (text_.packing == Packing::none) return store(to, from, v);
+    const Zmm x(from.getIdx()), bits(element(0).getIdx());
+    const Address place = is_part(v) ? to | mask : to;
+    if (text_.packing == Packing::half) return vcvtps2ph(place, x, 0);
+    vpsrld(bits, x, bfloat_shift);
+    vpandd(bits, bits, number(one_at_));
+    vpaddd(bits, bits, number(below_half_at_));
+    vpaddd(bits, bits, x);
+    vcmpunordps(Opmask(2), x, x);
+    vpord(bits | Opmask(2), x, number(quiet_at_));
+    vpsrld(bits, bits, bfloat_shift);
+    vpmovdw(place, bits);
+  }
+  Address number(const Label& label) { return ptr_b[util::rip + label]; }
   Address at(const RegExp& first, int64_t bytes) { return ptr[first + static_cast<size_t>(bytes)]; }
   void go_on(const Reg64& pointer, int64_t bytes) {
     if (bytes != 0) add(pointer, static_cast<uint32_t>(bytes));
@@ -172,7 +204,7 @@ class RowWriter : public CodeGenerator {
       L(again);
       write_tile(first, together_);
       const int64_t step = together_ * element_step();
-      go_on(results, together_ * text_.result_step * element_bytes);
+      go_on(results, together_ * result_step());
       go_on(elements, text_.by_data ? step / text_.stride : step * text_.stride);
       dec(qword[list + 72]);
       jnz(again, T_NEAR);
@@ -225,7 +257,7 @@ class RowWriter : public CodeGenerator {
     int64_t turn = 0;
     for (const auto& [place, of_element] : uses) {
       const Xmm x = element(turn++ % in_turn);
-      load(x, at(row, place_of(std::abs(place))), 0);
+      load_element(x, at(row, place_of(std::abs(place))));
       if (text_.spread > 1) permute(x, places);
       for (const auto& [i, t] : of_element) {
         if (holds_weights_) vfmadd231ps(sum(i), x, weight(t));
@@ -292,7 +324,7 @@ class RowWriter : public CodeGenerator {
     by_channel(text_.factor, 7, [&](const Xmm& x) { vmulps(x, x, other); });
     by_channel(text_.shift, 8, [&](const Xmm& x) { vaddps(x, x, other); });
     const auto place = [&](int64_t i, int64_t v) {
-      return (first + i - moved_) * text_.result_step * element_bytes + v * vector_bytes();
+      return (first + i - moved_) * result_step() + v * text_.block * text_.bytes();
     };
     const auto each = [&](auto&& visit) {
       for (int64_t i = 0; i < count; ++i) {
@@ -305,7 +337,7 @@ class RowWriter : public CodeGenerator {
       vaddps(sum(i, v), sum(i, v), other);
     });
     if (text_.rectified) rectify(other, count * vectors_);
-    each([&](int64_t i, int64_t v) { store(at(results, place(i, v)), sum(i, v), v); });
+    each([&](int64_t i, int64_t v) { store_result(at(results, place(i, v)), sum(i, v), v); });
   }
 
   /// NaN and -0 stay: of two such operands the second one is taken.
@@ -322,7 +354,7 @@ class RowWriter : public CodeGenerator {
   bool holds_weights_ = false;
   int64_t together_ = 1;  // results of a tile
   int64_t moved_ = 0;     // results that the pointers have gone on
-  Label mask_at_, most_at_, places_at_;
+  Label mask_at_, most_at_, one_at_, below_half_at_, quiet_at_, places_at_;
 };
 
 WrittenCode written(const RowText& text, unsigned char* buffer, size_t bytes) {
@@ -346,6 +378,7 @@ std::string key_of(const RowText& text) {
     add(is);
   }
   add(text.most);
+  add(text.packing);
   return key;
 }
 

@@ -25,6 +25,7 @@ struct RowText {
   int64_t lanes = 0;                          // of them that are channels, of all registers side by side
   int64_t depth = 0;                          // channels that are summed; 0: those of lanes
   int64_t spread = 1;                         // of these, neighbours of which each lane's result is the sum
+  Packing packing = Packing::none;            // of elements and results: halves, of lanes, with AVX-512
   int64_t result_step = 0, element_step = 0;  // from a channel to that of the neighbour
   int64_t elements = 0, results = 0, taps = 0, stride = 1, dilation = 1, pad = 0;  // along a row
   int64_t tap_rows = 1;      // from a row of taps to the next that is taken
@@ -37,6 +38,7 @@ struct RowText {
 
   static constexpr int64_t channels_together = 4;
 
+  int64_t bytes() const { return packing == Packing::none ? 4 : 2; }  // of an element, of a result
   int64_t vectors() const { return (lanes + block - 1) / block; }
   /// Float32 that one tap takes among the weights: for each channel that is summed, the lanes of whole registers.
   int64_t tap_weights() const { return (depth > 0 ? depth : spread) * vectors() * block; }
