@@ -104,6 +104,7 @@ Context& Context::acquire() {
 void Context::retire(Context* context) noexcept {
   context->collect_orphans();
   context->leave();
+  context->give_free_nodes(0);  // the next thread is to look for dropped nodes soon, see refill()
   std::lock_guard lock(store().lock);
   store().retired.push_back(context);
 }
@@ -180,10 +181,10 @@ void Context::refill() {
   }
 }
 
-void Context::give_free_nodes() noexcept {
+void Context::give_free_nodes(int64_t kept) noexcept {
   Store& shared = store();
   std::lock_guard lock(shared.lock);
-  while (free_count_ > free_limit / 2) {
+  while (free_count_ > kept) {
     Node* surplus = free_;
     free_ = surplus->next;
     surplus->next = shared.free;

@@ -62,7 +62,7 @@ class Context {
   void free(Node* node) noexcept {
     node->next = free_;
     free_ = node;
-    if (++free_count_ >= free_limit) give_free_nodes();
+    if (++free_count_ >= free_limit) give_free_nodes(free_limit / 2);
   }
 
   /// Takes a node out of the list it is in. Owning thread only.
@@ -154,7 +154,7 @@ class Context {
   void count_references_for_all() noexcept;
   void drop_orphans(Node* first) noexcept;
   void refill();
-  void give_free_nodes() noexcept;
+  void give_free_nodes(int64_t kept) noexcept;
   /// Appends a fresh node to the pending nodes.
   void list(Node* node) noexcept {
     append(pending_, node);

@@ -275,7 +275,12 @@ TEST(Context, ANodeIsDroppedHereWhileItsThreadEvaluates) {
   recorder.join();
 }
 
+/// Whatever the thread has left whose place it takes.
 TEST(Context, AThreadThatOnlyRecordsGetsBackWhatOthersDrop) {
+  std::thread([] {
+    std::vector<Array> held;
+    for (int i = 0; i < 3000; ++i) held.push_back(full({1}, i) * 2);
+  }).join();
   Mailbox box;
   const int64_t before = stats().live_bytes;
   std::atomic<int64_t> most{0};
