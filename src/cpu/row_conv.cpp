@@ -354,22 +354,24 @@ class RowConv final : public engines::VendorCall {
 };
 
 /// Code has places as numbers of 32 bits.
+constexpr int64_t most_elements = std::numeric_limits<int32_t>::max() / 16;
 bool is_small(const ConvSpec& spec) {
   const ConvShape s(spec);
-  constexpr int64_t most = std::numeric_limits<int32_t>::max() / 16;
   const int64_t width = std::max(s.in.w, s.out.w) + s.pad_low.w + s.kernel.w * s.dilation.w;
   const int64_t channels = std::max(spec.in_channels, spec.out_channels);
-  return width * channels * (s.dilation.h + 1) < most && s.kernel.count() * spec.in_channels < most / 64;
+  return width * channels * (s.dilation.h + 1) < most_elements &&
+         s.kernel.count() * spec.in_channels < most_elements / 64;
 }
 
-/// Whether channels fill registers of `block`, as gradients by weights need them.
-bool fill_registers(const ConvSpec& spec, int64_t block) {
-  return spec.groups == 1 && spec.in_channels % block == 0 && spec.out_channels % block == 0;
+/// Gradients by weights: channels fill registers of `block`, and images are no further apart than code can say.
+bool weights_can(const ConvSpec& spec, int64_t block) {
+  const bool fill = spec.groups == 1 && spec.in_channels % block == 0 && spec.out_channels % block == 0;
+  return fill && ConvShape(spec).in.count() * spec.in_channels < most_elements;
 }
 
 /// Whether it is a convolution that rows are written of.
 bool rows_can(const ConvSpec& spec, int64_t block) {
-  const bool of_kind = spec.kind != ConvKind::backward_weights || fill_registers(spec, block);
+  const bool of_kind = spec.kind != ConvKind::backward_weights || weights_can(spec, block);
   const bool empty = spec.batch * spec.in_channels * spec.out_channels == 0;
   const bool halves = is_half(spec.type) && spec.kind != ConvKind::backward_weights && block == 16;
   const bool of_type = spec.type == DType::Float32 || (halves && is_of_lanes(spec, block));

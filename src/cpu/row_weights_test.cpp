@@ -112,9 +112,10 @@ TEST_P(RowWeightGradients, HaveTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_P(RowWeightGradients, ChannelsThatFillNoRegistersAreLeftToOthers) {
+TEST_P(RowWeightGradients, WhatFillsNoRegistersOrIsTooLargeIsLeftToOthers) {
   EXPECT_EQ(prepare_row_conv(weights_of(1, 20, 32, {{9, 3}, {9, 3}}), GetParam()), nullptr);
   EXPECT_EQ(prepare_row_conv(weights_of(1, 32, 20, {{9, 3}, {9, 3}}), GetParam()), nullptr);
+  EXPECT_EQ(prepare_row_conv(weights_of(2, 2048, 32, {{1000, 1, 200}, {1000, 1, 200}}), GetParam()), nullptr);
 }
 
 /// An element is multiplied by the gradients of the windows that it lies in, and no padding by any.
