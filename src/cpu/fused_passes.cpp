@@ -68,9 +68,7 @@ Packing packing_of(DType storage, ScalarType type) {
     if (storage == DType::UInt8) return Packing::byte;
     return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
   }
-  if (type != ScalarType::float32) return Packing::none;
-  if (storage == DType::Float16) return Packing::half;
-  return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
+  return type == ScalarType::float32 ? half_packing(storage) : Packing::none;
 }
 
 /// Whether loops read and write elements of this storage as values of the type.

@@ -26,6 +26,12 @@ enum class Reads : uint8_t {
 /// How elements lie in memory that loops compute with as Float32; and as Int32.
 enum class Packing : uint8_t { none, half, bfloat, byte, signed_byte };
 
+/// How a half lies in memory; none of other types.
+constexpr Packing half_packing(DType type) {
+  if (type == DType::Float16) return Packing::half;
+  return type == DType::BFloat16 ? Packing::bfloat : Packing::none;
+}
+
 /// Of an element that is packed.
 constexpr int bytes_of(Packing packing) { return packing == Packing::half || packing == Packing::bfloat ? 2 : 1; }
 

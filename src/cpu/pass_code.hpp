@@ -32,8 +32,7 @@ inline Fits fits_of_literal(const Instruction& made) {
   return {half_value(half_bits(value)) == value, bfloat_value(bfloat_bits(value)) == value};
 }
 
-/// The code of a pass; an instruction that stands there already is shared, and what rounds nothing is left out. Inputs
-/// are added to the text before their instructions.
+/// Inputs are added to the text before their instructions.
 class PassCode {
  public:
   explicit PassCode(LoopText& text) : text_(text), code_(text.code) {}

@@ -47,11 +47,7 @@ bool is_by_data(const ConvSpec& spec) { return spec.kind == ConvKind::backward_d
 /// Channels of what is read, and of results.
 int64_t given_channels(const ConvSpec& spec) { return is_by_data(spec) ? spec.out_channels : spec.in_channels; }
 int64_t made_channels(const ConvSpec& spec) { return is_by_data(spec) ? spec.in_channels : spec.out_channels; }
-bool is_half(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
-Packing packing_of(DType type) {
-  if (type == DType::Float16) return Packing::half;
-  return type == DType::BFloat16 ? Packing::bfloat : Packing::none;
-}
+bool is_half(DType type) { return half_packing(type) != Packing::none; }
 
 /// Channels that each result is summed over.
 int64_t depth_of(const ConvSpec& spec) { return given_channels(spec) / spec.groups; }
@@ -143,7 +139,7 @@ RowText row_text(const ConvSpec& spec, int64_t block, int64_t lanes) {
   const RowText across = along(spec, 1);
   text.block = block;
   text.lanes = lanes;
-  text.packing = packing_of(spec.type);
+  text.packing = half_packing(spec.type);
   (is_of_lanes(spec, block) ? text.spread : text.depth) = depth_of(spec);
   text.result_step = made_channels(spec);
   text.element_step = given_channels(spec);

@@ -15,7 +15,7 @@
 #include <rosin/random.hpp>
 #include <rosin/stats.hpp>
 
-#include "base/instruction_set.hpp"
+#include "cpu/row_testing.hpp"
 #include "engines/converted.hpp"
 #include "engines/vendor_testing.hpp"
 
@@ -153,15 +153,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-class RowConvolutions : public ::testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX2, or ROSIN_JIT is 0";
-    if (GetParam() == 16 && best_instruction_set() != InstructionSet::widest) GTEST_SKIP() << "there is no AVX-512";
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Registers, RowConvolutions, ::testing::Values(8, 16),
-                         [](const auto& test) { return "Of" + std::to_string(test.param) + "Lanes"; });
+class RowConvolutions : public OfRegisters {};
+INSTANTIATE_TEST_SUITE_P(Registers, RowConvolutions, ::testing::Values(8, 16), lanes_name);
 
 constexpr Epilogue epilogues[] = {{},
                                   {.bias = true},

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/instruction_set.hpp"
 #include "cpu/row_conv.hpp"
+#include "cpu/row_testing.hpp"
 #include "engines/vendor_testing.hpp"
 
 namespace rosin::cpu {
@@ -79,15 +79,8 @@ struct Gradient {
   }
 };
 
-class RowWeightGradients : public ::testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX2, or ROSIN_JIT is 0";
-    if (GetParam() == 16 && best_instruction_set() != InstructionSet::widest) GTEST_SKIP() << "there is no AVX-512";
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Registers, RowWeightGradients, ::testing::Values(8, 16),
-                         [](const auto& test) { return "Of" + std::to_string(test.param) + "Lanes"; });
+class RowWeightGradients : public OfRegisters {};
+INSTANTIATE_TEST_SUITE_P(Registers, RowWeightGradients, ::testing::Values(8, 16), lanes_name);
 
 TEST_P(RowWeightGradients, AreAsDefined) {
   for (ConvSpec spec : specs_of_weights()) {

@@ -26,9 +26,8 @@ struct WeightsText {
   int64_t sums() const { return vectors * block * channels; }
 };
 
-/// Registers of lanes, so many at most, whose sums find room with those of a quarter or half of `block` channels.
+/// Registers of lanes side by side, at most; and channels whose sums find room then, which divide `block`.
 constexpr int64_t most_weight_vectors = 3;
-/// Channels whose sums find room; they divide `block`.
 int64_t most_weight_channels(int64_t vectors, int64_t block);
 
 /// `memory`: the sums (of each channel its lanes), which are added to, the lanes and channels of the first pixel, the

@@ -56,6 +56,13 @@ template <class F> Array chain(F&& product, const Array& bias, const Array& resi
   return y;
 }
 
+/// Of an array with a number for each channel of images.
+Shape one_each_channel(int rank, int64_t channels) {
+  std::vector<int64_t> sizes(static_cast<size_t>(rank), 1);
+  sizes[sizes.size() - 2] = channels;
+  return Shape(std::span<const int64_t>(sizes));
+}
+
 constexpr Op activations[] = {nullptr, relu, relu6, sigmoid, tanh, gelu};
 
 template <class F>
@@ -111,10 +118,7 @@ TEST(Epilogue, ConvolutionsHaveTheSameBits) {
         Case{{7, 7, 32, 4}, {3, 3, 32, 48}, 1}, Case{{20, 3, 2}, {4, 3, 5}, 1}}) {
     for (const DType type : {Float32, Float64}) {
       const Array x = normal(x_shape, 0, 1, type), w = normal(w_shape, 0, 1, type);
-      const int rank = x_shape.rank();
-      std::vector<int64_t> ones(static_cast<size_t>(rank), 1);
-      ones[static_cast<size_t>(rank - 2)] = w_shape[-1];
-      const Array bias = reshape(normal({w_shape[-1]}, 0, 1, type), Shape(std::span<const int64_t>(ones)));
+      const Array bias = normal(one_each_channel(x_shape.rank(), w_shape[-1]), 0, 1, type);
       const ConvOptions options{.pad = {pad}};
       const Array residual = normal(conv(x, w, options).shape(), 0, 1, type);
       expect_same_bits([&] { return conv(x, w, options); }, bias, residual, to_string(type) + to_string(x_shape));
@@ -137,9 +141,7 @@ TEST(Epilogue, StepsOfChannelsHaveTheSameBits) {
       const Array x = normal(x_shape, 0, 1, type), w = normal(w_shape, 0, 1, type);
       const ConvOptions options{.pad = {pad}, .groups = groups};
       const Shape y_shape = conv(x, w, options).shape();
-      std::vector<int64_t> ones(static_cast<size_t>(y_shape.rank()), 1);
-      ones[ones.size() - 2] = y_shape[-2];
-      const Shape channels{std::span<const int64_t>(ones)};
+      const Shape channels = one_each_channel(y_shape.rank(), y_shape[-2]);
       const Array center = normal(channels, 0, 1, type), factor = normal(channels, 0, 1, type);
       const Array bias = normal(channels, 0, 1, type), shift = normal(channels, 0, 1, type);
       const Array residual = normal(y_shape, 0, 1, type);
@@ -220,10 +222,7 @@ TEST(Epilogue, TransposedConvolutionsHaveTheSameBits) {
       const Array x = normal(x_shape, 0, 1, type), w = normal(w_shape, 0, 1, type);
       const ConvOptions options{.stride = {stride}, .groups = groups};
       const Array residual = normal(conv_transpose(x, w, options).shape(), 0, 1, type);
-      const int rank = x_shape.rank();
-      std::vector<int64_t> ones(static_cast<size_t>(rank), 1);
-      ones[static_cast<size_t>(rank - 2)] = residual.size(-2);
-      const Array bias = reshape(normal({residual.size(-2)}, 0, 1, type), Shape(std::span<const int64_t>(ones)));
+      const Array bias = normal(one_each_channel(x_shape.rank(), residual.size(-2)), 0, 1, type);
       expect_same_bits([&] { return conv_transpose(x, w, options); }, bias, residual,
                        to_string(type) + to_string(x_shape));
     }
