@@ -128,16 +128,9 @@ void WideWriter::load_packed(size_t place, Packing packing) {
   unpack(packing, masked_ ? out | last_turn[0] | T_z : out, packed_element(input_memory(place), packing));
 }
 
-/// x rounded to BFloat16, which are the upper halves; the lower ones are anything. NaN stays one, and is quiet. (The
-/// instruction for this takes the smallest numbers for 0.)
 Zmm WideWriter::bfloat_bits(const Zmm& x) {
   const Zmm bits = spare();
-  vpsrld(bits, x, bfloat_shift);
-  vpandd(bits, bits, splat_bits(1, 4));
-  vpaddd(bits, bits, splat_bits(0x7fff, 4));
-  vpaddd(bits, bits, x);
-  vcmpps(k5, x, x, unordered);
-  vpord(bits | k5, x, splat_bits(0x400000, 4));
+  write_rounding(*this, bits, x, k5, {splat_bits(1, 4), splat_bits(0x7fff, 4), splat_bits(0x400000, 4)});
   return bits;
 }
 

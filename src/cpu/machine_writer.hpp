@@ -15,6 +15,7 @@
 
 #include <xbyak/xbyak.h>
 
+#include "cpu/bfloat_code.hpp"
 #include "cpu/machine_loop.hpp"
 #include "cpu/rare_code.hpp"
 
@@ -43,7 +44,6 @@ inline FloatComparison float_comparison(Primitive what) {
 }
 
 constexpr uint8_t to_nearest_even = 0;  // how instructions number ways to round
-constexpr uint8_t bfloat_shift = 16;    // from a BFloat16 to its Float32
 constexpr uint8_t byte_shift = 24;      // from the sign of a byte to that of an Int32
 
 /// How debuggers find the registers of a loop's caller (platform::NamedCode).

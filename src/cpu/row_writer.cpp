@@ -29,6 +29,7 @@ constexpr int64_t even_part(int64_t count, int64_t most) {
 
 #include <xbyak/xbyak.h>
 
+#include "cpu/bfloat_code.hpp"
 #include "cpu/written_loop.hpp"
 
 namespace rosin::cpu {
@@ -39,7 +40,6 @@ using namespace Xbyak;
 using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax, util::eax;
 
 constexpr int64_t element_bytes = sizeof(float), line_bytes = 64;  // of a weight
-constexpr int bfloat_shift = 16;
 
 class RowWriter : public CodeGenerator {
  public:
@@ -160,12 +160,7 @@ class RowWriter : public CodeGenerator {
     const Zmm x(from.getIdx()), bits(element(0).getIdx());
     const Address place = is_part(v) ? to | mask : to;
     if (text_.packing == Packing::half) return vcvtps2ph(place, x, 0);
-    vpsrld(bits, x, bfloat_shift);
-    vpandd(bits, bits, number(one_at_));
-    vpaddd(bits, bits, number(below_half_at_));
-    vpaddd(bits, bits, x);
-    vcmpunordps(Opmask(2), x, x);
-    vpord(bits | Opmask(2), x, number(quiet_at_));
+    write_rounding(*this, bits, x, Opmask(2), {number(one_at_), number(below_half_at_), number(quiet_at_)});
     vpsrld(bits, bits, bfloat_shift);
     vpmovdw(place, bits);
   }
