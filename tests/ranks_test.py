@@ -53,6 +53,11 @@ def processes_with(argument):
     return found
 
 
+def state_of(process):
+    """The letter of proc(5): T of one that is stopped, Z of one that has ended and is not waited for yet."""
+    return pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+
+
 @unittest.skipUnless(PROGRAM.is_file(), "no build")
 class Ranks(unittest.TestCase):
     def start(self, launcher, ranks, *arguments, **more):
@@ -166,23 +171,32 @@ class Ranks(unittest.TestCase):
             for file in broken.iterdir():
                 file.unlink()
             training = self.train(broken, 3, device, "--restart", str(FAULTS + 5), "--grace", "1")
-            while done < FAULTS and training.poll() is None:
+            last = time.monotonic()  # when the last fault came
+            while training.poll() is None and time.monotonic() < last + SECONDS:
                 time.sleep(0.2 + chance.random() * 0.3)
-                done += self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
+                if done < FAULTS and self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2]):
+                    done, last = done + 1, time.monotonic()
                 self.let_the_last_go_on(broken)
-            deadline = time.monotonic() + SECONDS
-            while training.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.5)
-                self.let_the_last_go_on(broken)
-            self.assertEqual(training.poll(), 0)
+            self.assertEqual(training.poll(), 0, f"{done} faults, then {self.left_behind(broken)}")
             weights = [(folder / "final.safetensors").read_bytes() for folder in (whole, broken)]
             self.assertEqual(weights[0], weights[1])
             self.assertEqual(processes_with(str(broken)), [])
 
     def train(self, folder, timeout, device, *options, launcher=ROSIN_RUN):
         words = [*launcher, "-n", "2", *options, str(TRAINING), str(folder), str(timeout)]
-        return subprocess.Popen(words, env=environment() | device, cwd=ROOT, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
+        training = subprocess.Popen(words, env=environment() | device, cwd=ROOT, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+        self.addCleanup(training.wait)
+        self.addCleanup(training.kill)  # with it end its ranks
+        return training
+
+    def left_behind(self, folder):
+        """The processes of a training, with their states, and the files in its folder."""
+        states = []
+        for process in processes_with(str(folder)):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                states.append(f"{process} {state_of(process)}")
+        return f"processes {states}, files {sorted(file.name for file in folder.iterdir())}"
 
     def signal_one_of(self, folder, chance, what):
         """Sends it to the process that one of the ranks says it is. How many got it: none that has ended by itself."""
@@ -190,7 +204,7 @@ class Ranks(unittest.TestCase):
             process = int((folder / f"process-{chance.randrange(2)}").read_text(encoding="utf-8"))
             if TRAINING.name not in pathlib.Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8"):
                 return 0
-            if pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] in "TZ":
+            if state_of(process) in "TZ":
                 return 0  # the last one has not been noticed yet
             os.kill(process, what)
         except (FileNotFoundError, ProcessLookupError, ValueError):
@@ -198,9 +212,10 @@ class Ranks(unittest.TestCase):
         return 1
 
     def let_the_last_go_on(self, folder):
-        """One that is stopped when the other has ended well: nobody waits for it, so nobody ends it."""
+        """One that is stopped when the other has ended well: nobody waits for it, so nobody ends it. It may have come
+        to its end too, and be stopped on its way out."""
         for rank in range(2):
-            if (folder / f"ended-{1 - rank}").exists() and not (folder / f"ended-{rank}").exists():
+            if (folder / f"ended-{1 - rank}").exists():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):
                     process = int((folder / f"process-{rank}").read_text(encoding="utf-8"))
                     if process in processes_with(str(TRAINING)):

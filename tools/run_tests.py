@@ -12,14 +12,17 @@ A stage's counts are left in build/results/STAGE.json, where later stages and .c
 
 import argparse
 import concurrent.futures
+import contextlib
 import functools
 import json
 import os
 import pathlib
 import platform
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -71,7 +74,7 @@ SLOW_DEVICES = (
 OPINFO_DEVICES = ("OpenCL:0",)  # on which PyTorch's tests of ops run too, every fifth
 # Stages of a stage; they name themselves, since their line is not the last.
 PARTS = ("address", "thread", "surface", "fuzz")
-LIMIT = 40 * 60  # seconds for one program
+LIMIT = 30 * 60  # seconds for one program, or one file of Python tests
 
 
 class Counts:
@@ -134,6 +137,19 @@ def fixed_addresses():
         return []
 
 
+def run_within_limit(command, **options):
+    """The exit status; None of what did not end in time: it is aborted, at which Python says where it was."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **options) as process:
+        try:
+            return process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+            return None
+
+
 def run_program(program, prefix, test_filter, label="", environment=None):
     """Runs one GoogleTest program, prints what failed, and gives its counts."""
     report, log = program.with_name(f"{program.name}{label}.json"), program.with_name(f"{program.name}{label}.log")
@@ -144,18 +160,16 @@ def run_program(program, prefix, test_filter, label="", environment=None):
         command.append(f"--gtest_filter={test_filter}")
     start, trouble = time.monotonic(), ""
     with open(log, "wb") as output:
-        try:
-            status = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
-                                    stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})},
-                                    timeout=LIMIT, check=False).returncode
-        except subprocess.TimeoutExpired:
-            status, trouble = 1, f"stopped after {LIMIT} s"
+        status = run_within_limit(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT,
+                                  env={**os.environ, **(environment or {})})
+    if status is None:
+        trouble = f"stopped after {LIMIT} s"
     counts = count_report(json.loads(report.read_text(encoding="utf-8"))) if report.is_file() else Counts()
-    if (status or not report.is_file()) and not counts.failed:
+    if (status != 0 or not report.is_file()) and not counts.failed:
         trouble = trouble or (f"ended with status {status}" if status else "left no report")
         counts.fail(trouble)
     counts.names = [f"{program.parent.name}/{program.name}{label}: {name}" for name in counts.names]
-    if status:
+    if status != 0:
         print(without_passes(log.read_text(encoding="utf-8", errors="replace")))
     print(f"{program.parent.name}/{program.name}{label}: {counts} in {time.monotonic() - start:.1f} s"
           + (f"; {trouble}" if trouble else ""), flush=True)
@@ -202,13 +216,17 @@ def device_runs(build, prefix, slow):
 def python_counts(path, slow):
     """Runs a file of Python tests, the slow ones or the others."""
     start = time.monotonic()
-    command = [sys.executable, ROOT / "tools" / "run_python_tests.py", path, *(["--slow"] if slow else [])]
-    result = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    counts = count_unittest(result.stderr)
-    if result.returncode:
+    command = [sys.executable, "-u", "-X", "faulthandler", ROOT / "tools" / "run_python_tests.py", path]
+    command += ["--slow"] if slow else []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:  # no pipe, which what a test leaves might keep open
+        status = run_within_limit(command, stdout=output, stderr=subprocess.STDOUT)
+        output.seek(0)
+        said = output.read()
+    counts = count_unittest(said)
+    if status != 0:
         counts.failed = max(counts.failed, 1)
-        counts.names.append(str(path.relative_to(ROOT)))
-        print(result.stdout + result.stderr)
+        counts.names.append(str(path.relative_to(ROOT)) + (f": stopped after {LIMIT} s" if status is None else ""))
+        print(said)
     print(f"{path.relative_to(ROOT)}: {counts} in {time.monotonic() - start:.1f} s", flush=True)
     return counts
 
