@@ -183,7 +183,8 @@ template <class T> class PackedMatmul final : public VendorCall {
   };
 
   /// By columns where A is copied as a whole, as far as they go; by rows then. A chunk reads all of what was copied, so
-  /// that narrow ones take longer together; but there are two where one is worth so many.
+  /// that narrow ones take longer together; but there are two where one is worth so many. Of unequal rows there are
+  /// pairs with half of the columns each, so that two threads have as much to do.
   void cut() {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec_, sizeof(T) == sizeof(float) ? 60 : 30));
     item_parts_ = std::min(wanted, spec_.batch);
@@ -195,8 +196,13 @@ template <class T> class PackedMatmul final : public VendorCall {
         std::min(row_panels_, std::max<int64_t>(row_panels_ / least_rows, column_parts_ > 1 ? 1 : 2));
     const int64_t left = wanted / (item_parts_ * column_parts_);
     row_parts_ = evenly(std::clamp<int64_t>(left, 1, most_rows), std::max(most_rows, std::min(left, row_panels_)));
+    if (has_uneven_rows() && item_parts_ * column_parts_ == 1 && column_panels_ >= 2 * least_columns) {
+      row_parts_ /= 2;
+      column_parts_ = 2;
+    }
     chunks_ = item_parts_ * row_parts_ * column_parts_;
   }
+  bool has_uneven_rows() const { return row_parts_ > 1 && (row_panels_ % row_parts_ != 0 || given_rows_ > 0); }
   Panels panels_of(int64_t chunk) const {
     const int64_t item = chunk % item_parts_, rest = chunk / item_parts_;
     const int64_t row = rest % row_parts_, column = rest / row_parts_;
@@ -352,9 +358,10 @@ template <class T> class PackedMatmul final : public VendorCall {
   void pack_all(const Operand& x, int64_t first, int64_t last, T* to) const {
     if (first == last) return;
     const int64_t panels = last - first, all = x.along ? panels : spec_.k;
-    const int64_t each = x.wide * (x.along ? spec_.k : panels), together = std::max<int64_t>(packed_at_once / each, 1);
-    parallel_for((all + together - 1) / together, [&](int64_t piece) {
-      const int64_t begin = piece * together, end = std::min(all, begin + together);
+    const int64_t each = x.wide * (x.along ? spec_.k : panels);
+    const int64_t pieces = evenly(std::min(all, all * each / packed_at_once + 1), all);
+    parallel_for(pieces, [&](int64_t piece) {
+      const int64_t begin = part_begin(all, pieces, piece), end = part_begin(all, pieces, piece + 1);
       const Range range = x.along ? Range{first + begin, first + end, 0, spec_.k} : Range{first, last, begin, end};
       pack(x, range, {to, first, 0, spec_.k});
     });
