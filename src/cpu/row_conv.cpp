@@ -11,6 +11,7 @@
 
 #include "base/strided_copy.hpp"
 #include "base/workers.hpp"
+#include "cpu/few_conv.hpp"
 #include "engines/conv_cuts.hpp"
 #include "engines/conv_shape.hpp"
 #include "engines/converted.hpp"
@@ -419,6 +420,7 @@ std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& spec, int6
 
 std::unique_ptr<engines::VendorCall> prepare_row_conv(const ConvSpec& spec) {
   const int64_t block = row_block();
+  if (few_pays(spec, block)) return prepare_few_conv(spec, block);
   return rows_can(spec, block) && rows_pay(spec, block) ? prepare_row_conv(spec, block) : nullptr;
 }
 

@@ -22,12 +22,10 @@
 namespace rosin::cpu {
 namespace {
 
-using engines::conv_counts;
 using engines::ConvKind;
 using engines::ConvSpec;
 using engines::count_of;
 using engines::turned;
-using plan::Activation;
 using plan::Epilogue;
 
 ConvSpec spec_of(int64_t batch, int64_t channels, const std::vector<engines::ConvDim>& dims) {
@@ -93,50 +91,19 @@ std::vector<ConvSpec> specs_of_groups() {
           grouped(spec_of(3, 1, {{6, 1}, {5, 1}}), 4, 8, 8)};
 }
 
-/// What a call reads, in CWHN.
-struct Values {
-  std::vector<float> first, weights, bias, residual, center, factor, shift;
-
-  explicit Values(const ConvSpec& s) {
-    const bool forward = s.kind == ConvKind::forward;
-    first = engines::rough_values(conv_counts(s)[forward ? 0 : 2], 1);
-    weights = engines::rough_values(conv_counts(s)[1], 2);
-    const int64_t channels = forward ? s.out_channels : s.in_channels;
-    bias = engines::rough_values(channels, 3);
-    center = engines::rough_values(channels, 5);
-    factor = engines::rough_values(channels, 6);
-    shift = engines::rough_values(channels, 7);
-    residual = engines::rough_values(conv_counts(s)[forward ? 2 : 0], 4);
-  }
-};
-
-engines::VendorBuffers buffers_of(const Values& values, std::vector<float>& result) {
-  engines::VendorBuffers buffers{
-      values.first.data(), values.weights.data(), values.bias.data(), result.data(), nullptr, values.residual.data()};
-  buffers.center = values.center.data();
-  buffers.factor = values.factor.data();
-  buffers.shift = values.shift.data();
-  return buffers;
-}
-
 /// By another engine: planes, or the tile kernel.
 std::vector<float> by_other(ConvSpec spec, const Values& values) {
   spec.activation = &engines::add_one;
-  if (spec.groups != spec.in_channels || spec.groups == 1) {
-    std::vector<float> result(values.residual.size(), 7.0f);
-    execute(*engines::prepare_conv(spec, engines::Engine::tile), buffers_of(values, result));
-    return result;
-  }
+  if (spec.groups != spec.in_channels || spec.groups == 1)
+    return values.by(*engines::prepare_conv(spec, engines::Engine::tile));
   const bool forward = spec.kind == ConvKind::forward;
   const int64_t from = count_of(forward ? spec.in : spec.out), to = count_of(forward ? spec.out : spec.in);
   const auto logical = [&](const std::vector<float>& x, int64_t points) { return turned(x, spec.in_channels, points); };
   spec.logical = true;
-  std::vector<float> result(values.residual.size(), 7.0f);
   Values given = values;
   given.first = logical(values.first, from);
   given.residual = logical(values.residual, to);
-  execute(*engines::prepare_conv(spec), buffers_of(given, result));
-  return turned(result, to, spec.in_channels);
+  return turned(given.by(*engines::prepare_conv(spec)), to, spec.in_channels);
 }
 
 std::vector<float> by_rows(ConvSpec spec, const Values& values, int64_t block, int threads) {
@@ -144,28 +111,11 @@ std::vector<float> by_rows(ConvSpec spec, const Values& values, int64_t block, i
   const auto call = prepare_row_conv(spec, block);
   if (!call) return {};
   EXPECT_STREQ(call->engine(), "rows");
-  std::vector<float> result(values.residual.size(), 7.0f);
-  execute(*call, buffers_of(values, result), threads, threads > 1);
-  return result;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return values.by(*call, threads);
 }
 
 class RowConvolutions : public OfRegisters {};
 INSTANTIATE_TEST_SUITE_P(Registers, RowConvolutions, ::testing::Values(8, 16), lanes_name);
-
-constexpr Epilogue epilogues[] = {{},
-                                  {.bias = true},
-                                  {.residual = true},
-                                  {.activation = Activation::relu},
-                                  {.bias = true, .activation = Activation::tanh},
-                                  {.bias = true, .residual = true, .activation = Activation::relu6},
-                                  {.factor = true},
-                                  {.residual = true, .activation = Activation::tanh, .center = true},
-                                  {.activation = Activation::relu, .center = true, .factor = true, .shift = true},
-                                  {.bias = true, .center = true, .shift = true}};
 
 /// With all epilogues, flipped or not.
 void expect_bits_of_other(ConvSpec spec, int64_t block) {
@@ -266,7 +216,7 @@ TEST_P(RowConvolutions, WhatIsNotFiniteStaysWhereItBelongs) {
   ConvSpec by_data = filters;
   by_data.kind = ConvKind::backward_data;
   for (ConvSpec spec : {filters, by_data, over_all(filters, 19, 40)}) {
-    spec.epilogue = {.bias = true, .activation = Activation::relu6};
+    spec.epilogue = {.bias = true, .activation = plan::Activation::relu6};
     Values values(spec);
     values.weights[0] = std::numeric_limits<float>::infinity();
     values.first[static_cast<size_t>(40 * spec.in_channels + 18)] = std::numeric_limits<float>::quiet_NaN();

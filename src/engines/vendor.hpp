@@ -150,8 +150,8 @@ class VendorCall {
   /// know what values that are not finite give; the call says so, and another engine answers (checked.hpp).
   virtual bool sure(const VendorBuffers&) const { return true; }
 
-  /// Who computes: "onednn", "tile", "packed", "amx", "winograd", "planes", "plain", or "rows" of the room above
-  /// (cpu/row_conv.cpp); for reports and tests.
+  /// Who computes: "onednn", "tile", "packed", "amx", "winograd", "planes", "plain", or "rows" and "few" of the room
+  /// above (cpu/row_conv.cpp, few_conv.cpp); for reports and tests.
   virtual const char* engine() const noexcept = 0;
 
  protected:
