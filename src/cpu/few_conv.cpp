@@ -3,6 +3,7 @@
 #include "cpu/few_conv.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ FewText text_of(const ConvSpec& spec, int64_t block) {
           .rectified = spec.epilogue.activation == Activation::relu};
 }
 
+void clear(float* first, int64_t count) { std::memset(first, 0, static_cast<size_t>(count) * sizeof(float)); }
+
 void repeat(const MachineLoop& loop, const float* from, int64_t rows, float* to) {
   void* memory[] = {to, const_cast<float*>(from)};
   if (rows > 0) loop.run(memory, rows, 0);
@@ -45,7 +48,7 @@ void repeat(const MachineLoop& loop, const float* from, int64_t rows, float* to)
 class FewConv final : public engines::VendorCall {
  public:
   FewConv(const ConvSpec& spec, int64_t block)
-      : spec_(spec), text_(text_of(spec, block)), pieces_(engines::ConvCuts(spec, 1)),
+      : spec_(spec), text_(text_of(spec, block)), pieces_(engines::ConvCuts(spec, 1)), lanes_(text_.phases() * block),
         repeating_(repeating_loop(text_)) {
     for (const int64_t together : rows_together) loops_.push_back(sums_loop(text_, together));
     const int64_t most = rows_together[0], fit = most_elements / text_.pitch() - (text_.tap_rows - 1);
@@ -53,7 +56,7 @@ class FewConv final : public engines::VendorCall {
     band_ = (rows_ + text_.tap_rows - 1) * text_.pitch();
     chunks_ = static_cast<int64_t>(pieces_.pieces.size());
     workspace_bytes_ = packed_bytes();
-    scratch_bytes_ = static_cast<size_t>(band_ + lanes()) * sizeof(float);
+    scratch_bytes_ = static_cast<size_t>(band_ + lanes_) * sizeof(float);
     has_begin_ = true;
   }
 
@@ -82,7 +85,7 @@ class FewConv final : public engines::VendorCall {
     const ConvSpec& size = pieces_.sizes[piece.size];
     auto* const band = static_cast<float*>(scratch);
     float* const bias = band + band_;
-    for (int64_t i = 0; text_.bias && i < lanes(); ++i)
+    for (int64_t i = 0; text_.bias && i < lanes_; ++i)
       bias[i] = static_cast<const float*>(buffers.third)[i % text_.channels];
     for (int64_t image = 0; image < size.batch; ++image) {
       const float* const x = static_cast<const float*>(buffers.first) + piece.x + image * count_of(size.in);
@@ -100,17 +103,16 @@ class FewConv final : public engines::VendorCall {
   static constexpr int64_t most_elements = 8192;  // Float32 of a band: the first cache holds them
 
   static int64_t count_of(const int64_t* sizes) { return sizes[0] * sizes[1]; }
-  int64_t lanes() const { return text_.phases() * text_.block; }
   int64_t row_results() const { return text_.results * text_.channels; }
 
   /// The rows of elements under some rows of results.
   void fill(const ConvSpec& size, const float* image, int64_t row, int64_t rows, float* band) const {
     const int64_t above = row - size.pad_low[1], all = rows + text_.tap_rows - 1;
     const int64_t first = std::clamp<int64_t>(above, 0, size.in[1]), last = std::clamp(above + all, first, size.in[1]);
-    std::fill_n(band, std::min(all, first - above) * text_.pitch(), 0.0f);
+    clear(band, std::min(all, first - above) * text_.pitch());
     repeat(*repeating_, image + first * text_.elements, last - first, band + (first - above) * text_.pitch());
     const int64_t end = std::max<int64_t>(last - above, 0);
-    std::fill_n(band + end * text_.pitch(), (all - end) * text_.pitch(), 0.0f);
+    clear(band + end * text_.pitch(), (all - end) * text_.pitch());
   }
 
   void sum(int64_t rows, float* band, const VendorBuffers& buffers, float* y, float* bias) const {
@@ -129,13 +131,14 @@ class FewConv final : public engines::VendorCall {
     const int64_t taps = text_.taps * text_.tap_rows;
     for (int64_t tap = 0; tap < taps; ++tap) {
       const float* const from = weights + (spec_.flipped ? taps - 1 - tap : tap);
-      for (int64_t i = 0; i < lanes(); ++i) *to++ = from[i % text_.channels * taps];
+      for (int64_t i = 0; i < lanes_; ++i) *to++ = from[i % text_.channels * taps];
     }
   }
 
   ConvSpec spec_;
   FewText text_;
   ConvPieces pieces_;
+  int64_t lanes_;  // of all phases
   Loop repeating_;
   std::vector<Loop> loops_;  // of so many rows together
   int64_t rows_ = 0;         // of results, whose elements are repeated at once
@@ -147,14 +150,15 @@ class FewWeights final : public engines::VendorCall {
  public:
   FewWeights(const ConvSpec& spec, int64_t block)
       : spec_(spec), text_(text_of(spec, block)), pieces_(engines::ConvCuts(spec, most_chunks)),
-        repeating_(repeating_loop(text_)), together_(most_taps_together(text_)) {
+        sums_(text_.tap_rows * text_.row_weights()), repeating_(repeating_loop(text_)),
+        together_(most_taps_together(text_)) {
     for (int64_t tap = 0; tap < text_.taps; tap += together_) {
       const int64_t count = std::min(together_, text_.taps - tap);
       for (int64_t phase = 0; phase < text_.phases(); ++phase)
         parts_.push_back({few_weights_loop(text_, phase, tap, count), phase, tap, count});
     }
     chunks_ = static_cast<int64_t>(pieces_.pieces.size());
-    workspace_bytes_ = static_cast<size_t>(chunks_ * sums()) * sizeof(float);
+    workspace_bytes_ = static_cast<size_t>(chunks_ * sums_) * sizeof(float);
     zeros_at_ = spec.in[1] * text_.pitch();
     under_at_ = static_cast<size_t>(zeros_at_ + text_.vectors() * block) * sizeof(float);
     scratch_bytes_ = under_at_ + static_cast<size_t>(spec.in[1] * text_.tap_rows) * sizeof(float*);
@@ -174,9 +178,9 @@ class FewWeights final : public engines::VendorCall {
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const ConvPieces::Piece& piece = pieces_[chunk];
     auto* const rows = static_cast<float*>(scratch);
-    float* const sums_of_chunk = static_cast<float*>(buffers.workspace) + chunk * sums();
-    std::fill_n(rows + zeros_at_, text_.vectors() * text_.block, 0.0f);
-    std::fill_n(sums_of_chunk, sums(), 0.0f);
+    float* const sums_of_chunk = static_cast<float*>(buffers.workspace) + chunk * sums_;
+    clear(rows + zeros_at_, text_.vectors() * text_.block);
+    clear(sums_of_chunk, sums_);
     auto* const under = reinterpret_cast<const float**>(static_cast<char*>(scratch) + under_at_);
     const float* x = static_cast<const float*>(buffers.first) + piece.x;
     const float* gradients = static_cast<const float*>(buffers.second) + piece.y;
@@ -197,8 +201,8 @@ class FewWeights final : public engines::VendorCall {
   void finish(const VendorBuffers& buffers) const override {
     auto* const all = static_cast<float*>(buffers.workspace);
     for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
-      const float* const some = all + chunk * sums();
-      for (int64_t i = 0; i < sums(); ++i) all[i] += some[i];
+      const float* const some = all + chunk * sums_;
+      for (int64_t i = 0; i < sums_; ++i) all[i] += some[i];
     }
     write(all, static_cast<float*>(buffers.result));
   }
@@ -214,7 +218,6 @@ class FewWeights final : public engines::VendorCall {
 
   int64_t taps() const { return text_.taps * text_.tap_rows; }
   int64_t row_results() const { return text_.results * text_.channels; }
-  int64_t sums() const { return taps() * text_.phases() * text_.block; }
 
   /// For each row of elements the rows of gradients under rows of taps.
   void find_rows(const float* gradients, const float* zeros, const float** under) const {
@@ -228,7 +231,7 @@ class FewWeights final : public engines::VendorCall {
   }
 
   void write(const float* lanes, float* weights) const {
-    std::fill_n(weights, taps() * text_.channels, 0.0f);
+    clear(weights, taps() * text_.channels);
     for (const Part& part : parts_) {
       for (int64_t k = 0; k < text_.tap_rows * part.count; ++k) {
         const int64_t place = k / part.count * text_.taps + part.tap + k % part.count;
@@ -245,6 +248,7 @@ class FewWeights final : public engines::VendorCall {
   ConvSpec spec_;
   FewText text_;
   ConvPieces pieces_;
+  int64_t sums_;  // lanes of a chunk
   Loop repeating_;
   int64_t together_;  // taps
   std::vector<Part> parts_;

@@ -209,8 +209,7 @@ class FewWriter : public CodeGenerator {
     const int64_t place = (tap * text_.phases() + phase) * text_.block;
     const int64_t begin = first_ + (phase - first_ % text_.phases() + text_.phases()) % text_.phases();
     if (begin >= first_ + count_) return;
-    for (int64_t row = first; row < last; ++row)
-      vmovups(weight(row), at(weights, place - row * text_.row_weights()));
+    for (int64_t row = first; row < last; ++row) vmovups(weight(row), at(weights, place - row * text_.row_weights()));
     for (int64_t v = begin; v < first_ + count_; v += text_.phases()) {
       vmovups(element(), at(elements, text_.read_at(tap) + v * text_.block));
       for (int64_t row = first; row < last; ++row) vfmadd231ps(sum(row, v), element(), weight(row));
