@@ -10,24 +10,43 @@ template <class T> struct PartialSums {
   typename Vec<T>::Register parts[dot_parts<T>];
 };
 
+template <class T> constexpr bool has_halves = requires(const PartialSums<T>& sums) { Vec<T>::first_half(sums.parts); };
+
 /// By halves.
 template <class T> T total(const PartialSums<T>& sums) {
-  constexpr int lanes = dot_parts<T> * Vec<T>::lanes;
-  T values[lanes];
+  if constexpr (has_halves<T>) {
+    return total(Vec<T>::first_half(sums.parts));
+  } else {
+    constexpr int lanes = dot_parts<T> * Vec<T>::lanes;
+    T values[lanes];
 #pragma GCC unroll 4
-  for (int p = 0; p < dot_parts<T>; ++p) Vec<T>::store(values + p * Vec<T>::lanes, sums.parts[p]);
+    for (int p = 0; p < dot_parts<T>; ++p) Vec<T>::store(values + p * Vec<T>::lanes, sums.parts[p]);
 #pragma GCC unroll 4
-  for (int half = lanes / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) values[i] += values[i + half];
+    for (int half = lanes / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) values[i] += values[i + half];
+    }
+    return values[0];
   }
-  return values[0];
 }
 
-template <class A, class B, class T> void store_dot(const DotProduct<A, B>& p, int64_t row, int64_t column, T sum) {
-  T& c = p.c[row + column * p.c_column];
-  if (p.accumulate) sum += c;
-  if (p.bias != nullptr) sum += p.bias[row];
-  c = p.relu && sum < T(0) ? T(0) : sum;
+/// Of N elements, four at a time.
+template <int N, class T> void totals(const PartialSums<T> (&sums)[N], T (&out)[N]) {
+  int n = 0;
+  if constexpr (has_halves<T>) {
+    const auto half = [&](int i) { return Vec<T>::first_half(sums[i].parts); };
+    for (; n + 4 <= N; n += 4) totals(half(n), half(n + 1), half(n + 2), half(n + 3), out + n);
+  }
+  for (; n < N; ++n) out[n] = total(sums[n]);
+}
+
+/// R elements of a column.
+template <int R, class A, class B, class T>
+void store_dots(const DotProduct<A, B>& p, int64_t row, int64_t column, T* sums) {
+  T* const c = p.c + row + column * p.c_column;
+  for (int r = 0; p.accumulate && r < R; ++r) sums[r] += c[r];
+  for (int r = 0; p.bias != nullptr && r < R; ++r) sums[r] += p.bias[row + r];
+  for (int r = 0; p.relu && r < R; ++r) sums[r] = sums[r] < T(0) ? T(0) : sums[r];
+  for (int r = 0; r < R; ++r) c[r] = sums[r];
 }
 
 /// R rows and N columns. `edge`: of the registers that the last, incomplete step fills.
@@ -37,14 +56,11 @@ template <int R, int N, class A, class B> void run_dots(const DotProduct<A, B>& 
   constexpr int64_t whole = dot_parts<T> * V::lanes;
   const A* a = p.a + row * p.a_row;
   const B* b = p.b + column * p.b_column;
-  PartialSums<T> sums[R][N];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) {
+  PartialSums<T> sums[N * R];  // column by column
+#pragma GCC unroll 16
+  for (auto& sum : sums) {
 #pragma GCC unroll 4
-      for (auto& part : sums[r][n].parts) part = V::zero();
-    }
+    for (auto& part : sum.parts) part = V::zero();
   }
   const auto add = [&](int part, auto&& load) {
     typename V::Register factors[N];
@@ -54,7 +70,7 @@ template <int R, int N, class A, class B> void run_dots(const DotProduct<A, B>& 
     for (int r = 0; r < R; ++r) {
       const typename V::Register x = load(a + r * p.a_row);
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) sums[r][n].parts[part] = V::fma(x, factors[n], sums[r][n].parts[part]);
+      for (int n = 0; n < N; ++n) sums[n * R + r].parts[part] = V::fma(x, factors[n], sums[n * R + r].parts[part]);
     }
   };
   int64_t step = 0;
@@ -71,11 +87,10 @@ template <int R, int N, class A, class B> void run_dots(const DotProduct<A, B>& 
     const auto edge = V::mask_of(left < V::lanes ? left : V::lanes);
     add(part, [at, edge](const auto* from) { return V::load(from + at, edge); });
   }
+  T values[N * R];
+  totals(sums, values);
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) store_dot(p, row + r, column + n, total(sums[r][n]));
-  }
+  for (int n = 0; n < N; ++n) store_dots<R>(p, row, column + n, values + n * R);
 }
 
 /// All columns of R rows.

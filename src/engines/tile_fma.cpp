@@ -34,12 +34,15 @@ struct FirstLanes {
 constexpr bool may_ask = false;
 [[maybe_unused]] constexpr bool asking_pays() { return false; }
 
+#include "engines/totals_body.hpp"
+
 template <class T> struct Vec;
 
 template <> struct Vec<float> {
   using Register = __m256;
   using Mask = FirstLanes;
   static constexpr int lanes = 8;
+  static Register first_half(const Register (&a)[2]) { return _mm256_add_ps(a[0], a[1]); }
   static Mask mask_of(int64_t count) {
     const int lanes_of_mask = static_cast<int>(count);
     return {_mm256_cmpgt_epi32(_mm256_set1_epi32(lanes_of_mask), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
@@ -133,6 +136,7 @@ template <> struct Vec<double> {
   using Register = __m256d;
   using Mask = FirstLanes;
   static constexpr int lanes = 4;
+  static Register first_half(const Register (&a)[2]) { return _mm256_add_pd(a[0], a[1]); }
   static Mask mask_of(int64_t count) {
     return {_mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)), static_cast<int>(count)};
   }

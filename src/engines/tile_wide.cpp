@@ -33,12 +33,17 @@ constexpr int packed_vectors = 3, packed_columns = 8;
 constexpr bool may_ask = true;
 bool asking_pays() { return multiplies_widest_in_pairs(); }
 
+#include "engines/totals_body.hpp"
+
 template <class T> struct Vec;
 
 template <> struct Vec<float> {
   using Register = __m512;
   using Mask = __mmask16;
   static constexpr int lanes = 16;
+  static __m256 first_half(const Register (&a)[1]) {
+    return _mm256_add_ps(_mm512_maskz_extractf32x8_ps(0xff, a[0], 0), _mm512_maskz_extractf32x8_ps(0xff, a[0], 1));
+  }
   static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
   static Register load(const float* from, Mask mask) { return _mm512_maskz_loadu_ps(mask, from); }
   static void store(float* to, Register value, Mask mask) { _mm512_mask_storeu_ps(to, mask, value); }
@@ -118,6 +123,9 @@ template <> struct Vec<double> {
   using Register = __m512d;
   using Mask = __mmask8;
   static constexpr int lanes = 8;
+  static __m256d first_half(const Register (&a)[1]) {
+    return _mm256_add_pd(_mm512_maskz_extractf64x4_pd(0xf, a[0], 0), _mm512_maskz_extractf64x4_pd(0xf, a[0], 1));
+  }
   static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
   static Register load(const double* from, Mask mask) { return _mm512_maskz_loadu_pd(mask, from); }
   static void store(double* to, Register value, Mask mask) { _mm512_mask_storeu_pd(to, mask, value); }
