@@ -55,6 +55,22 @@ ROSIN_API std::string path_at(ModelView model, size_t position);
 
 }  // namespace detail
 
+// --- Values.
+
+namespace detail {
+
+ROSIN_API void eval_arrays(ModelView model);
+
+}  // namespace detail
+
+/// As eval(), and makes sure that all arrays of models have their values, and of tuples, lists and gradients:
+/// eval(loss, model, gradient). Empty handles stay empty.
+template <class... M>
+  requires((Walkable<M> && ...) && !(std::same_as<M, Array> && ...))
+void eval(const M&... parts) {
+  (detail::eval_arrays(parts), ...);
+}
+
 // --- Maps.
 
 namespace detail {

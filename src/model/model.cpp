@@ -53,6 +53,12 @@ std::vector<Array> fleaves(ModelView model) {
   return leaves;
 }
 
+void detail::eval_arrays(ModelView model) {
+  for (const Array& x : fleaves(model)) {
+    if (!x.is_nothing()) eval(x);
+  }
+}
+
 std::vector<Array> trainables(ModelView model) {
   std::vector<Array> found;
   each_array(model, true, [&](const Array& x, const ModelPath&, bool trained) {

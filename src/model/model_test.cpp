@@ -2,9 +2,11 @@
 #include <rosin/model.hpp>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -12,8 +14,12 @@
 #include <gtest/gtest.h>
 
 #include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/index.hpp>
 #include <rosin/log.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
 
 #include "../tests/error_testing.hpp"
 
@@ -35,6 +41,31 @@ struct Layer {
 struct Pair {
   Layer a, b;
 };
+
+TEST(EvalOfModels, ComputesAllArraysAlsoThoseThatAnotherThreadRecorded) {
+  Pair model;
+  model.a.bias = Array();
+  std::vector<Array> list;
+  std::thread([&] {
+    model = fmap([](const Array& x) { return exp(x); }, model);
+    list = {exp(model.b.weight)};
+  }).join();
+  const Array loss = sum(model.b.weight);
+  const std::tuple gradients(fmap([](const Array& x) { return x * 2.0f; }, model), exp(loss));
+  eval(loss, model, gradients, list);
+  const int64_t evaluations = stats().evaluations;
+  EXPECT_FLOAT_EQ(first(std::get<0>(gradients).b.weight), 2 * std::exp(1.0f));
+  EXPECT_FLOAT_EQ(first(list[0]), std::exp(std::exp(1.0f)));
+  EXPECT_FLOAT_EQ(first(std::get<1>(gradients)), std::exp(std::exp(1.0f) + std::exp(2.0f)));
+  EXPECT_TRUE(model.a.bias.is_nothing());
+  EXPECT_EQ(stats().evaluations, evaluations) << "something was left";
+}
+
+TEST(EvalOfModels, ThrowsWhatAnArrayOfItThrows) {
+  Layer layer;
+  layer.bias = gather(layer.weight, Array(std::vector<int32_t>{7}, {1}));
+  EXPECT_THROW(eval(layer), Error);
+}
 
 TEST(Fmap, MapsEveryArrayAndLeavesTheModelAsItIs) {
   const Pair model;
