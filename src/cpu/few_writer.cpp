@@ -3,12 +3,20 @@
 
 #include <algorithm>
 
+namespace rosin::cpu {
+namespace {
+
+/// AVX2 keeps a mask in its last one.
+constexpr int64_t few_registers(int64_t block) { return block == 16 ? 32 : 15; }
+
+}  // namespace
+}  // namespace rosin::cpu
+
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
 
 #include <string>
 
-#include <xbyak/xbyak.h>
-
+#include "cpu/vector_code.hpp"
 #include "cpu/written_loop.hpp"
 
 namespace rosin::cpu {
@@ -18,11 +26,10 @@ using namespace Xbyak;
 
 using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax, util::eax;
 
-constexpr int64_t element_bytes = sizeof(float);
-
-class FewWriter : public CodeGenerator {
+class FewWriter : public VectorCode {
  public:
-  FewWriter(const FewText& text, void* memory, size_t bytes) : CodeGenerator(bytes, memory), text_(text) {}
+  FewWriter(const FewText& text, void* memory, size_t bytes)
+      : VectorCode(text.block, text.results * text.channels % text.block, memory, bytes), text_(text) {}
 
   void write_repeating() {
     Label next_row;
@@ -38,7 +45,7 @@ class FewWriter : public CodeGenerator {
     for (int64_t u = 0; u * text_.block < all; ++u) {
       const int64_t first = u * text_.block / text_.channels;
       load_some(x, at(from, first), text_.elements - first);
-      permute(x, vector(u % phases), all - u * text_.block);
+      permute_some(x, vector(u % phases), all - u * text_.block);
       vmovups(at(to, text_.first_at() + u * text_.block), x);
     }
     for (int64_t place = text_.repeated_end(); place < text_.pitch(); place += text_.block)
@@ -53,7 +60,7 @@ class FewWriter : public CodeGenerator {
 
   void write_sums(int64_t together) {
     prepare_mask();
-    const int64_t most = (registers() - 2 - together) / together;  // beside an element, weights, and the mask of AVX2
+    const int64_t most = (few_registers(text_.block) - 1 - together) / together;  // beside an element and weights
     const int64_t tiles = (text_.vectors() + most - 1) / most;
     together_ = together;
     for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -90,49 +97,13 @@ class FewWriter : public CodeGenerator {
  private:
   const Reg64 list = rdi, rows = rsi, elements = rcx, weights = r8, results = r9, left = r10, bias = r11;
   const Reg64 from = r8, to = r9, table = r8;
-  const Opmask mask = Opmask(1);
-
-  bool is_wide() const { return text_.block == 16; }
-  int64_t registers() const { return is_wide() ? 32 : 15; }  // AVX2 keeps a mask in its last one
-  Xmm vector(int64_t number) const {
-    if (is_wide()) return Zmm(static_cast<int>(number));
-    return Ymm(static_cast<int>(number));
-  }
-  Address at(const Reg64& first, int64_t place) { return ptr[first + static_cast<size_t>(place * element_bytes)]; }
-  void go_on(const Reg64& pointer, int64_t places) { add(pointer, static_cast<uint32_t>(places * element_bytes)); }
-  void clear(const Xmm& x) {
-    if (is_wide()) vpxord(x, x, x);
-    else vxorps(x, x, x);
-  }
 
   /// Whether not all lanes of a register are results: of the last one.
-  int64_t last_lanes() const { return text_.results * text_.channels % text_.block; }
-  bool is_part(int64_t v) const { return v + 1 == text_.vectors() && last_lanes() != 0; }
-  void prepare_mask() {
-    if (last_lanes() == 0) return;
-    if (is_wide()) {
-      mov(eax, (1u << last_lanes()) - 1);
-      kmovw(mask, eax);
-    } else {
-      vmovups(vector(15), ptr[util::rip + mask_at_]);
-    }
-  }
+  bool is_part(int64_t v) const { return v + 1 == text_.vectors() && has_part(); }
   void end() {
     vzeroupper();
     ret();
-    align(4);
-    L(mask_at_);
-    for (int64_t i = 0; i < text_.block; ++i) dd(i < last_lanes() ? 0xffffffff : 0);
-  }
-  void load_results(const Xmm& x, const Address& from_memory, int64_t v) {
-    if (!is_part(v)) vmovups(x, from_memory);
-    else if (is_wide()) vmovups(x | mask | T_z, from_memory);
-    else vmaskmovps(x, vector(15), from_memory);
-  }
-  void store_results(const Address& to_memory, const Xmm& x, int64_t v) {
-    if (!is_part(v)) vmovups(to_memory, x);
-    else if (is_wide()) vmovups(to_memory | mask, x);
-    else vmaskmovps(to_memory, vector(15), x);
+    write_mask();
   }
 
   // --- repeated elements: those of a register are read side by side ---
@@ -143,23 +114,20 @@ class FewWriter : public CodeGenerator {
     else vmaskmovps(x, narrow_mask_of(there), from_memory);
   }
   /// The lane that each one wants; 0 from lane `wanted` on.
-  void permute(const Xmm& x, const Xmm& places, int64_t wanted) {
-    if (is_wide()) {
-      const Zmm to_lanes(x.getIdx());
-      vpermps(wanted < text_.block ? to_lanes | mask_of(wanted) | T_z : to_lanes, Zmm(places.getIdx()), to_lanes);
-    } else {
-      vpermps(Ymm(x.getIdx()), Ymm(places.getIdx()), Ymm(x.getIdx()));
-      if (wanted < text_.block) vandps(x, x, narrow_mask_of(wanted));
-    }
+  void permute_some(const Xmm& x, const Xmm& places, int64_t wanted) {
+    permute(x, places);
+    if (wanted >= text_.block) return;
+    if (is_wide()) vmovaps(Zmm(x.getIdx()) | mask_of(wanted) | T_z, Zmm(x.getIdx()));
+    else vandps(x, x, narrow_mask_of(wanted));
   }
   Opmask mask_of(int64_t lanes) {
     mov(eax, (1u << lanes) - 1);
-    kmovw(mask, eax);
-    return mask;
+    kmovw(mask(), eax);
+    return mask();
   }
   Xmm narrow_mask_of(int64_t lanes) {
-    vmovups(vector(15), ptr[util::rip + masks_at_ + static_cast<int>((text_.block - lanes) * element_bytes)]);
-    return vector(15);
+    vmovups(mask_register(), ptr[util::rip + masks_at_ + static_cast<int>((text_.block - lanes) * element_bytes)]);
+    return mask_register();
   }
   void write_places() {
     L(places_at_);
@@ -225,7 +193,7 @@ class FewWriter : public CodeGenerator {
         const Xmm x = sum(row, v);
         if (text_.bias) vaddps(x, x, at(bias, v % text_.phases() * text_.block));
         if (text_.rectified) vmaxps(x, element(), x);  // NaN and -0 stay
-        store_results(at(results, row * text_.results * text_.channels + v * text_.block), x, v);
+        store(at(results, row * text_.results * text_.channels + v * text_.block), x, is_part(v));
       }
     }
   }
@@ -243,7 +211,7 @@ class FewWriter : public CodeGenerator {
     const int64_t first_row = text_.tap_rows * count;
     for (int64_t row = 0; row < text_.tap_rows; ++row) {
       if (!keeps_rows()) mov(of_row(row), under(row));
-      load_results(vector(first_row + row), at(of_row(row), v * text_.block), v);
+      load(vector(first_row + row), at(of_row(row), v * text_.block), is_part(v));
     }
     const Xmm x = vector(first_row + text_.tap_rows);
     for (int64_t tap = 0; tap < count; ++tap) {
@@ -255,7 +223,7 @@ class FewWriter : public CodeGenerator {
 
   const FewText& text_;
   int64_t together_ = 1, first_ = 0, count_ = 0;  // rows of results; registers of a tile
-  Label mask_at_, places_at_, masks_at_;
+  Label places_at_, masks_at_;
 };
 
 std::string key_of(const FewText& text, const char* kind, std::initializer_list<int64_t> more) {
@@ -312,8 +280,7 @@ int64_t FewText::pitch() const {
 }
 
 int64_t most_taps_together(const FewText& text) {
-  const int64_t registers = text.block == 16 ? 32 : 15;
-  return std::max<int64_t>(0, std::min(text.taps, (registers - 1) / text.tap_rows - 1));
+  return std::max<int64_t>(0, std::min(text.taps, (few_registers(text.block) - 1) / text.tap_rows - 1));
 }
 
 }  // namespace rosin::cpu

@@ -27,9 +27,8 @@ constexpr int64_t even_part(int64_t count, int64_t most) {
 #include <utility>
 #include <vector>
 
-#include <xbyak/xbyak.h>
-
 #include "cpu/bfloat_code.hpp"
+#include "cpu/vector_code.hpp"
 #include "cpu/written_loop.hpp"
 
 namespace rosin::cpu {
@@ -39,12 +38,12 @@ using namespace Xbyak;
 
 using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax, util::eax;
 
-constexpr int64_t element_bytes = sizeof(float), line_bytes = 64;  // of a weight
+constexpr int64_t line_bytes = 64;
 
-class RowWriter : public CodeGenerator {
+class RowWriter : public VectorCode {
  public:
   RowWriter(const RowText& text, void* memory, size_t bytes)
-      : CodeGenerator(bytes, memory), text_(text), vectors_(text.vectors()) {
+      : VectorCode(text.block, text.lanes % text.block, memory, bytes), text_(text), vectors_(text.vectors()) {
     const int64_t free = registers_of(text.block) - elements_together() - (needs_mask_register() ? 1 : 0);
     holds_weights_ = text.depth == 0 && text.taps + (is_wide() ? 8 : 6) <= free;
     const int64_t most =
@@ -80,19 +79,10 @@ class RowWriter : public CodeGenerator {
   /// `residual`: from results on.
   const Reg64 list = rdi, rows_end = rsi, tap = rdx, results = rcx, elements = r8, ahead = r9, residual = r10,
               depth = r11, row = rax;
-  const Opmask mask = Opmask(1);
 
-  /// AVX-512, which has masks; AVX2 keeps one in its last register.
-  bool is_wide() const { return text_.block == 16; }
-  Xmm vector(int64_t number) const {
-    if (is_wide()) return Zmm(static_cast<int>(number));
-    return Ymm(static_cast<int>(number));
-  }
   /// Whether the lanes of a vector are not all wanted: of the last one.
-  bool is_part(int64_t v) const { return v + 1 == vectors_ && text_.lanes % text_.block != 0; }
-  bool needs_mask_register() const { return !is_wide() && is_part(vectors_ - 1); }
-  Xmm mask_register() const { return vector(15); }
-  int64_t vector_bytes() const { return text_.block * element_bytes; }
+  bool is_part(int64_t v) const { return v + 1 == vectors_ && has_part(); }
+  bool needs_mask_register() const { return !is_wide() && has_part(); }
   int64_t row_of_taps() const { return text_.tap_rows * text_.taps * text_.tap_weights() * element_bytes; }
   int64_t element_step() const { return text_.element_step * text_.bytes(); }
   int64_t result_step() const { return text_.result_step * text_.bytes(); }
@@ -106,22 +96,8 @@ class RowWriter : public CodeGenerator {
     return vector(together_ * vectors_ + weight_registers() + turn % elements_together());
   }
 
-  void prepare_mask() {
-    if (!is_part(vectors_ - 1)) return;
-    if (is_wide()) {
-      mov(eax, (1u << text_.lanes % text_.block) - 1);
-      kmovw(mask, eax);
-    } else {
-      vmovups(mask_register(), ptr[util::rip + mask_at_]);
-    }
-  }
-
   void write_constants() {
-    align(4);
-    L(mask_at_);
-    for (int64_t i = 0; needs_mask_register() && i < text_.block; ++i) {
-      dd(i < text_.lanes % text_.block ? 0xffffffff : 0);
-    }
+    write_mask();
     L(most_at_);
     dd(std::bit_cast<uint32_t>(text_.most));
     L(one_at_);
@@ -136,37 +112,27 @@ class RowWriter : public CodeGenerator {
     }
   }
 
-  void load(const Xmm& to, const Address& from, int64_t v) {
-    if (!is_part(v)) vmovups(to, from);
-    else if (is_wide()) vmovups(to | mask | T_z, from);
-    else vmaskmovps(to, mask_register(), from);
-  }
-  void store(const Address& to, const Xmm& from, int64_t v) {
-    if (!is_part(v)) vmovups(to, from);
-    else if (is_wide()) vmovups(to | mask, from);
-    else vmaskmovps(to, mask_register(), from);
-  }
   /// Halves become Float32.
   void load_element(const Xmm& to, const Address& from) {
-    if (text_.packing == Packing::none) return load(to, from, 0);
-    const Zmm out(to.getIdx()), some = is_part(0) ? out | mask | T_z : out;
+    if (text_.packing == Packing::none) return load(to, from, is_part(0));
+    const Zmm out(to.getIdx()), some = is_part(0) ? out | mask() | T_z : out;
     if (text_.packing == Packing::half) return vcvtph2ps(some, from);
     vpmovzxwd(some, from);
     vpslld(out, out, bfloat_shift);
   }
   /// Rounded to nearest even where they are halves. A NaN stays one, and is quiet.
   void store_result(const Address& to, const Xmm& from, int64_t v) {
-    if (text_.packing == Packing::none) return store(to, from, v);
+    if (text_.packing == Packing::none) return store(to, from, is_part(v));
     const Zmm x(from.getIdx()), bits(element(0).getIdx());
-    const Address place = is_part(v) ? to | mask : to;
+    const Address place = is_part(v) ? to | mask() : to;
     if (text_.packing == Packing::half) return vcvtps2ph(place, x, 0);
     write_rounding(*this, bits, x, Opmask(2), {number(one_at_), number(below_half_at_), number(quiet_at_)});
     vpsrld(bits, bits, bfloat_shift);
     vpmovdw(place, bits);
   }
   Address number(const Label& label) { return ptr_b[util::rip + label]; }
-  Address at(const RegExp& first, int64_t bytes) { return ptr[first + static_cast<size_t>(bytes)]; }
-  void go_on(const Reg64& pointer, int64_t bytes) {
+  Address bytes_at(const RegExp& first, int64_t bytes) { return ptr[first + static_cast<size_t>(bytes)]; }
+  void go_bytes(const Reg64& pointer, int64_t bytes) {
     if (bytes != 0) add(pointer, static_cast<uint32_t>(bytes));
   }
 
@@ -199,8 +165,8 @@ class RowWriter : public CodeGenerator {
       L(again);
       write_tile(first, together_);
       const int64_t step = together_ * element_step();
-      go_on(results, together_ * result_step());
-      go_on(elements, text_.by_data ? step / text_.stride : step * text_.stride);
+      go_bytes(results, together_ * result_step());
+      go_bytes(elements, text_.by_data ? step / text_.stride : step * text_.stride);
       dec(qword[list + 72]);
       jnz(again, T_NEAR);
       first += alike * together_;
@@ -218,7 +184,7 @@ class RowWriter : public CodeGenerator {
     L(next);
     if (text_.depth > 0) sum_row(first, count);
     else filter_row(first, count);
-    go_on(row, text_.element_rows * text_.elements * element_step());
+    go_bytes(row, text_.element_rows * text_.elements * element_step());
     cmp(tap, rows_end);
     jl(next, T_NEAR);
     L(end);
@@ -240,19 +206,19 @@ class RowWriter : public CodeGenerator {
       }
     }
     for (int64_t c = 0; c < text_.spread; ++c) filter_channel(uses, c);
-    go_on(tap, row_of_taps());
+    go_bytes(tap, row_of_taps());
   }
 
   /// By one channel of each lane's neighbours.
   void filter_channel(const std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>>& uses, int64_t c) {
-    const auto weight_at = [&](int64_t t) { return at(tap, (t * text_.spread + c) * vector_bytes()); };
+    const auto weight_at = [&](int64_t t) { return bytes_at(tap, (t * text_.spread + c) * vector_bytes()); };
     for (int64_t t = 0; holds_weights_ && t < text_.taps; ++t) vmovups(weight(t), weight_at(t));
     const Xmm places = element(in_turn);
     if (text_.spread > 1) vmovups(places, ptr[util::rip + places_at_ + static_cast<int>(c * vector_bytes())]);
     int64_t turn = 0;
     for (const auto& [place, of_element] : uses) {
       const Xmm x = element(turn++ % in_turn);
-      load_element(x, at(row, place_of(std::abs(place))));
+      load_element(x, bytes_at(row, place_of(std::abs(place))));
       if (text_.spread > 1) permute(x, places);
       for (const auto& [i, t] : of_element) {
         if (holds_weights_) vfmadd231ps(sum(i), x, weight(t));
@@ -260,11 +226,6 @@ class RowWriter : public CodeGenerator {
       }
     }
   }
-  void permute(const Xmm& x, const Xmm& places) {
-    if (is_wide()) vpermps(Zmm(x.getIdx()), Zmm(places.getIdx()), Zmm(x.getIdx()));
-    else vpermps(Ymm(x.getIdx()), Ymm(places.getIdx()), Ymm(x.getIdx()));
-  }
-
   /// The same of all channels: tap by tap, some channels at a time.
   void sum_row(int64_t first, int64_t count) {
     constexpr int64_t turn = RowText::channels_together;
@@ -275,7 +236,7 @@ class RowWriter : public CodeGenerator {
         if (const auto place = text_.element_of(first + i, t)) uses.emplace_back(i, place_of(*place));
       }
       if (uses.empty()) {
-        go_on(tap, text_.depth * of_channel);
+        go_bytes(tap, text_.depth * of_channel);
         continue;
       }
       if (turns > 0) {
@@ -283,24 +244,24 @@ class RowWriter : public CodeGenerator {
         mov(depth, static_cast<size_t>(turns));
         L(again);
         for (int64_t c = 0; c < turn; ++c) sum_channel(uses, c);
-        for (int64_t line = 0; line < text_.ahead; ++line) prefetcht1(at(ahead, line * line_bytes));
-        go_on(ahead, text_.ahead * line_bytes);
-        go_on(row, turn * element_bytes);
-        go_on(tap, turn * of_channel);
+        for (int64_t line = 0; line < text_.ahead; ++line) prefetcht1(bytes_at(ahead, line * line_bytes));
+        go_bytes(ahead, text_.ahead * line_bytes);
+        go_bytes(row, turn * element_bytes);
+        go_bytes(tap, turn * of_channel);
         dec(depth);
         jnz(again, T_NEAR);
       }
       for (int64_t c = 0; c < rest; ++c) sum_channel(uses, c);
-      go_on(row, -turns * turn * element_bytes);
-      go_on(tap, rest * of_channel);
+      go_bytes(row, -turns * turn * element_bytes);
+      go_bytes(tap, rest * of_channel);
     }
-    go_on(tap, (text_.tap_rows - 1) * text_.taps * text_.depth * of_channel);
+    go_bytes(tap, (text_.tap_rows - 1) * text_.taps * text_.depth * of_channel);
   }
 
   void sum_channel(const std::vector<std::pair<int64_t, int64_t>>& uses, int64_t c) {
-    for (int64_t v = 0; v < vectors_; ++v) vmovups(weight(v), at(tap, (c * vectors_ + v) * vector_bytes()));
+    for (int64_t v = 0; v < vectors_; ++v) vmovups(weight(v), bytes_at(tap, (c * vectors_ + v) * vector_bytes()));
     for (const auto& [i, place] : uses) {
-      vbroadcastss(element(0), at(row, place + c * element_bytes));
+      vbroadcastss(element(0), bytes_at(row, place + c * element_bytes));
       for (int64_t v = 0; v < vectors_; ++v) vfmadd231ps(sum(i, v), element(0), weight(v));
     }
   }
@@ -310,7 +271,7 @@ class RowWriter : public CodeGenerator {
     const auto by_channel = [&](bool is, int64_t number, auto&& step) {
       if (is) mov(row, ptr[list + static_cast<size_t>(number * 8)]);
       for (int64_t v = 0; is && v < vectors_; ++v) {
-        load(other, at(row, v * vector_bytes()), v);
+        load(other, bytes_at(row, v * vector_bytes()), is_part(v));
         for (int64_t i = 0; i < count; ++i) step(sum(i, v));
       }
     };
@@ -328,11 +289,11 @@ class RowWriter : public CodeGenerator {
     };
     each([&](int64_t i, int64_t v) {
       if (!text_.residual) return;
-      load(other, at(results + residual, place(i, v)), v);
+      load(other, bytes_at(results + residual, place(i, v)), is_part(v));
       vaddps(sum(i, v), sum(i, v), other);
     });
     if (text_.rectified) rectify(other, count * vectors_);
-    each([&](int64_t i, int64_t v) { store_result(at(results, place(i, v)), sum(i, v), v); });
+    each([&](int64_t i, int64_t v) { store_result(bytes_at(results, place(i, v)), sum(i, v), v); });
   }
 
   /// NaN and -0 stay: of two such operands the second one is taken.
@@ -349,7 +310,7 @@ class RowWriter : public CodeGenerator {
   bool holds_weights_ = false;
   int64_t together_ = 1;  // results of a tile
   int64_t moved_ = 0;     // results that the pointers have gone on
-  Label mask_at_, most_at_, one_at_, below_half_at_, quiet_at_, places_at_;
+  Label most_at_, one_at_, below_half_at_, quiet_at_, places_at_;
 };
 
 WrittenCode written(const RowText& text, unsigned char* buffer, size_t bytes) {

@@ -5,8 +5,7 @@
 
 #include <string>
 
-#include <xbyak/xbyak.h>
-
+#include "cpu/vector_code.hpp"
 #include "cpu/written_loop.hpp"
 
 namespace rosin::cpu {
@@ -16,11 +15,10 @@ using namespace Xbyak;
 
 using util::rdi, util::rsi, util::rdx, util::rcx, util::r8, util::r9, util::r10, util::r11, util::rax;
 
-constexpr int64_t element_bytes = sizeof(float);
-
-class WeightsWriter : public CodeGenerator {
+class WeightsWriter : public VectorCode {
  public:
-  WeightsWriter(const WeightsText& text, void* memory, size_t bytes) : CodeGenerator(bytes, memory), text_(text) {}
+  WeightsWriter(const WeightsText& text, void* memory, size_t bytes)
+      : VectorCode(text.block, 0, memory, bytes), text_(text) {}
 
   void write() {
     Label next_image, next_row, next;
@@ -61,25 +59,13 @@ class WeightsWriter : public CodeGenerator {
               channel_row = r11, left = rax, sums = rax;
   const Address lane_image = qword[list + 8], channel_image = qword[list + 16], images = qword[list + 24];
 
-  bool is_wide() const { return text_.block == 16; }
-  Xmm vector(int64_t number) const {
-    if (is_wide()) return Zmm(static_cast<int>(number));
-    return Ymm(static_cast<int>(number));
-  }
-
   /// Registers: the sums, lanes, a channel.
   Xmm sum(int64_t c, int64_t v) const { return vector(c * text_.vectors + v); }
   Xmm of_lanes(int64_t v) const { return vector(text_.channels * text_.vectors + v); }
   Xmm of_channel() const { return of_lanes(text_.vectors); }
 
-  void clear(const Xmm& x) {
-    if (is_wide()) vpxord(x, x, x);
-    else vxorps(x, x, x);
-  }
-  Address at(const Reg64& first, int64_t place) { return ptr[first + static_cast<size_t>(place * element_bytes)]; }
   Address sum_at(int64_t c, int64_t v) { return at(sums, (c * text_.vectors + v) * text_.block); }
   static uint32_t bytes_of(int64_t elements) { return static_cast<uint32_t>(elements * element_bytes); }
-  void go_on(const Reg64& pointer, int64_t elements) { add(pointer, bytes_of(elements)); }
   template <class Visit> void each(Visit visit) {
     for (int64_t c = 0; c < text_.channels; ++c) {
       for (int64_t v = 0; v < text_.vectors; ++v) visit(c, v);

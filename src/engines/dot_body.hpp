@@ -1,6 +1,6 @@
 // Products whose sums run along memory in both operands: included once by each tile_*.cpp, as tile_body.hpp, with the
-// tile's sizes `dot_rows` and `dot_columns`. Sums are kept in the same sixty-four bytes of
-// partial sums, joined in the same tree, on every processor.
+// tile's sizes `dot_rows` and `dot_columns`. Sums are kept in the same sixty-four bytes of partial sums, joined in the
+// same tree, on every processor.
 #pragma once
 
 template <class T> constexpr int dot_parts = 64 / static_cast<int>(sizeof(T)) / Vec<T>::lanes;
