@@ -3,21 +3,13 @@
 
 #include <algorithm>
 
-namespace rosin::cpu {
-namespace {
-
-/// AVX2 keeps a mask in its last one.
-constexpr int64_t few_registers(int64_t block) { return block == 16 ? 32 : 15; }
-
-}  // namespace
-}  // namespace rosin::cpu
+#include "cpu/written_loop.hpp"
 
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
 
 #include <string>
 
 #include "cpu/vector_code.hpp"
-#include "cpu/written_loop.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -60,7 +52,7 @@ class FewWriter : public VectorCode {
 
   void write_sums(int64_t together) {
     prepare_mask();
-    const int64_t most = (few_registers(text_.block) - 1 - together) / together;  // beside an element and weights
+    const int64_t most = (text_.free_registers() - 1 - together) / together;  // beside an element and weights
     const int64_t tiles = (text_.vectors() + most - 1) / most;
     together_ = together;
     for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -279,8 +271,10 @@ int64_t FewText::pitch() const {
   return std::max((read + block - 1) / block * block, repeated_end());
 }
 
+int64_t FewText::free_registers() const { return registers_of(block) - (block == 16 ? 0 : 1); }
+
 int64_t most_taps_together(const FewText& text) {
-  return std::max<int64_t>(0, std::min(text.taps, (few_registers(text.block) - 1) / text.tap_rows - 1));
+  return std::max<int64_t>(0, std::min(text.taps, (text.free_registers() - 1) / text.tap_rows - 1));
 }
 
 }  // namespace rosin::cpu

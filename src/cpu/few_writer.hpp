@@ -36,6 +36,8 @@ struct FewText {
   int64_t first_at() const { return (pad * channels + block - 1) / block * block; }
   int64_t repeated_end() const { return first_at() + (repeated() + block - 1) / block * block; }
   int64_t read_at(int64_t tap) const { return first_at() + (tap - pad) * channels; }
+  /// Registers beside the one in which AVX2 keeps a mask.
+  int64_t free_registers() const;
   /// Float32 that the weights of a row of taps take: by tap, the lanes of each phase.
   int64_t row_weights() const { return taps * phases() * block; }
 };

@@ -1,10 +1,10 @@
 // See row_writer.hpp.
 #include "cpu/row_writer.hpp"
 
+#include "cpu/written_loop.hpp"
+
 namespace rosin::cpu {
 namespace {
-
-constexpr int64_t registers_of(int64_t block) { return block == 16 ? 32 : 16; }
 
 /// Results that have registers, so many each, beside weights and an element (and the mask of AVX2).
 constexpr int64_t most_together(int64_t vectors, int64_t block) {
@@ -29,7 +29,6 @@ constexpr int64_t even_part(int64_t count, int64_t most) {
 
 #include "cpu/bfloat_code.hpp"
 #include "cpu/vector_code.hpp"
-#include "cpu/written_loop.hpp"
 
 namespace rosin::cpu {
 namespace {

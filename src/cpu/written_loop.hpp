@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +25,9 @@ using CodeSource = std::function<WrittenCode(unsigned char* buffer, size_t bytes
 
 /// The code of a key; null where it has no room, or the system gives none.
 std::shared_ptr<const MachineLoop> shared_loop(const std::string& key, const CodeSource& source);
+
+/// Vector registers that code has, of so many Float32 each: 16 with AVX-512, 8 with AVX2.
+constexpr int64_t registers_of(int64_t block) { return block == 16 ? 32 : 16; }
 
 /// Whether code is written for AVX-512, else for AVX2; where machine_code_works().
 bool has_wide_code();
