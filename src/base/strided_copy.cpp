@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/row_copy.hpp"
 #include "base/turn.hpp"
 #include "base/workers.hpp"
 
@@ -142,8 +143,28 @@ bool has_short_rows(const StridedCopy& copy, size_t width, int inner, int outer)
          static_cast<size_t>(copy.sizes[inner]) * width <= most_bytes;
 }
 
+/// Rows stand in the source as they do in the target, or backwards.
+bool has_whole_rows(const StridedCopy& copy, int inner) {
+  return copy.target[inner] == 1 && std::abs(copy.source[inner]) == 1;
+}
+
+template <class Word>
+void copy_whole_rows(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m,
+                     int64_t n) {
+  constexpr int64_t width = sizeof(Word);
+  if (copy.source[inner] == 1) {
+    const RowCopy rows{.rows = n,
+                       .bytes = static_cast<size_t>(m * width),
+                       .to_step = copy.target[outer] * width,
+                       .from_step = copy.source[outer] * width};
+    return copy_rows(rows, target, source);
+  }
+  for (int64_t j = 0; j < n; ++j) copy_run(target + j * copy.target[outer], source + j * copy.source[outer], -1, m);
+}
+
 template <class Word>
 void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m, int64_t n) {
+  if (has_whole_rows(copy, inner)) return copy_whole_rows(target, source, copy, inner, outer, m, n);
   if constexpr (std::is_integral_v<Word>) {
     if (has_short_rows(copy, sizeof(Word), inner, outer)) {
       if (m == 2) return join_two(target, source, copy.source[inner], n);
@@ -222,9 +243,9 @@ BlockCopy::BlockCopy(const StridedCopy& copy, size_t width, int inner, int outer
 }
 
 template <class Word> void BlockCopy::run_words(int64_t chunk, void* target, const void* source) const {
-  constexpr int64_t row = block_row(sizeof(Word));
   const int64_t first = chunk * chunk_strips_, last = std::min(strips_, first + chunk_strips_);
   const int64_t m = copy_.sizes[inner_], n = copy_.sizes[outer_];
+  const int64_t row = has_whole_rows(copy_, inner_) ? m : block_row(sizeof(Word));
   Place place(copy_, inner_, outer_, first / strips_of_plane_);
   int64_t j = first % strips_of_plane_ * strip_;
   for (int64_t strip = first; strip < last; ++strip) {
@@ -271,7 +292,7 @@ std::optional<BlockCopy> turned_copy(const StridedCopy& given, size_t width) {
   return BlockCopy(copy, width, 0, outer);
 }
 
-std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width) {
+std::optional<BlockCopy> view_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width) {
   StridedCopy copy;
   copy.rank = rank;
   int64_t count = 1;
@@ -281,7 +302,10 @@ std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64
     copy.target[d] = count;
     count *= sizes[d];
   }
-  return turned_copy(copy, width);
+  if (auto turned = turned_copy(copy, width)) return turned;
+  const StridedCopy rows = merged(copy);
+  if (rows.rank < 2 || std::abs(rows.source[0]) != 1) return std::nullopt;
+  return BlockCopy(rows, width, 0, 1);
 }
 
 }  // namespace rosin

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include <rosin/shape.hpp>
+
+#include "base/turn.hpp"
 
 namespace rosin {
 
@@ -16,14 +19,14 @@ template <class T> void copy_run(T* out, const T* x, int64_t stride, int64_t cou
   switch (stride) {  // known strides become vectors
     case 1: std::memcpy(out, x, static_cast<size_t>(count) * sizeof(T)); return;
     case -1:
-      for (int64_t i = 0; i < count; ++i) out[i] = x[-i];
-      return;
+      if constexpr (std::is_unsigned_v<T>) return flip_row(out, x, count);
+      else break;
     case 2:
       for (int64_t i = 0; i < count; ++i) out[i] = x[2 * i];
       return;
-    default:
-      for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
+    default: break;
   }
+  for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
 }
 
 /// What goes where: strides are in elements, and may be 0 or less in the source.
@@ -39,7 +42,7 @@ class BlockCopy {
  public:
   BlockCopy() = default;
   /// `width`: bytes of an element, a power of two up to 16. The dims `inner` and `outer` differ, and are those of the
-  /// blocks, best those whose stride is 1 in the target and in the source.
+  /// blocks, best those whose stride is 1 in the target and in the source. One whose stride is 1 in both (-1 in the source) is copied by rows.
   BlockCopy(const StridedCopy& copy, size_t width, int inner, int outer);
 
   int64_t chunks() const { return chunks_; }
@@ -64,7 +67,8 @@ class BlockCopy {
 
 /// The copy by blocks; none where the source's own rows are as good as these.
 std::optional<BlockCopy> turned_copy(const StridedCopy& copy, size_t width);
-/// The same of a view with these sizes and strides into contiguous memory, column-major.
-std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width);
+/// The copy of a view with these sizes and strides into contiguous memory, column-major: by blocks, or by rows that stand
+/// in the view as they are wanted, or backwards. None where the view is one such row, or its rows have gaps.
+std::optional<BlockCopy> view_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width);
 
 }  // namespace rosin

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/instruction_set.hpp"
@@ -106,6 +109,61 @@ TEST(Turner, EverySetOfInstructionsTurnsSquares) {
   expect_turned(widest_turner_of_4());
   expect_turned(widest_turner_of_8());
 #endif
+}
+
+template <class Word> void expect_flipped(void (*flip)(Word*, const Word*, int64_t)) {
+  for (int64_t count = 0; count < 200; ++count) {
+    std::vector<Word> from(static_cast<size_t>(count)), to(static_cast<size_t>(count + 1), 7);
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<Word>(i * 2654435761u + 1);
+    std::vector<Word> wanted(from.rbegin(), from.rend());
+    wanted.push_back(7);
+    flip(to.data(), from.data() + std::max<int64_t>(count - 1, 0), count);
+    EXPECT_EQ(to, wanted) << sizeof(Word) << " bytes, " << count << " of them";
+  }
+}
+
+template <class Word> void expect_flipped_by_all() {
+  expect_flipped<Word>(flip_row);
+#if defined(__x86_64__)
+  if (best_instruction_set() == InstructionSet::baseline) return;
+  expect_flipped<Word>(flip_row_wide);
+#endif
+}
+
+TEST(Turner, EverySetOfInstructionsFlipsRows) {
+  expect_flipped_by_all<uint8_t>();
+  expect_flipped_by_all<uint16_t>();
+  expect_flipped_by_all<uint32_t>();
+  expect_flipped_by_all<uint64_t>();
+}
+
+TEST(ViewCopy, RowsThatStandAsTheyAreWantedAreCopiedWhole) {
+  const auto copied = [](std::vector<int64_t> sizes, std::vector<int64_t> strides, int64_t offset) {
+    std::vector<uint32_t> from(30000), to(static_cast<size_t>(sizes[0] * sizes[1] * sizes[2]));
+    std::iota(from.begin(), from.end(), 0u);
+    const std::optional<BlockCopy> copy = view_copy(3, sizes.data(), strides.data(), 4);
+    if (!copy) return false;
+    copy->run(to.data(), from.data() + offset);
+    size_t at = 0;
+    for (int64_t k = 0; k < sizes[2]; ++k) {
+      for (int64_t j = 0; j < sizes[1]; ++j) {
+        for (int64_t i = 0; i < sizes[0]; ++i, ++at) {
+          const int64_t place = offset + i * strides[0] + j * strides[1] + k * strides[2];
+          EXPECT_EQ(to[at], static_cast<uint32_t>(place)) << i << ", " << j << ", " << k;
+        }
+      }
+    }
+    return true;
+  };
+  for (const int64_t row : {2, 3, 5, 16, 33, 64, 100, 700}) {
+    EXPECT_TRUE(copied({row, 4, 6}, {1, 6 * row, row}, 0)) << "dims change places";
+    EXPECT_TRUE(copied({row, 4, 6}, {1, row + 1, 4 * (row + 1)}, 3)) << "rows apart";
+    EXPECT_TRUE(copied({row, 4, 6}, {1, -row, 4 * row}, 3 * row)) << "rows backwards";
+    EXPECT_TRUE(copied({row, 4, 6}, {1, 0, row}, 0)) << "rows again and again";
+    EXPECT_TRUE(copied({row, 4, 6}, {-1, row, 4 * row}, row - 1)) << "each row backwards";
+  }
+  EXPECT_FALSE(copied({700, 4, 6}, {2, 1400, 5600}, 0)) << "gaps";
+  EXPECT_FALSE(copied({20, 4, 6}, {1, 20, 80}, 0)) << "one row";
 }
 
 TEST(BlockCopy, PlanesOfManyDimsAreTurned) {

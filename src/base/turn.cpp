@@ -35,6 +35,15 @@ template <class Word> Turner<Word> turner_of(int64_t lines) {
   return narrow_turner<Word>();
 }
 
+template <class Word> void flip_row(Word* to, const Word* from, int64_t count) {
+#if defined(__x86_64__)
+  const InstructionSet set = best_instruction_set();
+  if (set == InstructionSet::widest) return flip_row_widest(to, from, count);
+  if (set == InstructionSet::wide) return flip_row_wide(to, from, count);
+#endif
+  for (int64_t i = 0; i < count; ++i) to[i] = from[-i];
+}
+
 template Turner<uint8_t> narrow_turner();
 template Turner<uint16_t> narrow_turner();
 template Turner<uint32_t> narrow_turner();
@@ -45,5 +54,9 @@ template Turner<uint32_t> widest_turner();
 template Turner<uint64_t> widest_turner();
 template Turner<uint32_t> turner_of(int64_t lines);
 template Turner<uint64_t> turner_of(int64_t lines);
+template void flip_row(uint8_t*, const uint8_t*, int64_t);
+template void flip_row(uint16_t*, const uint16_t*, int64_t);
+template void flip_row(uint32_t*, const uint32_t*, int64_t);
+template void flip_row(uint64_t*, const uint64_t*, int64_t);
 
 }  // namespace rosin

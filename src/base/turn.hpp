@@ -1,4 +1,4 @@
-// Squares of matrices turned over in registers. Read next: turn_body.hpp (how), strided_copy.cpp (who asks for it).
+// Squares of matrices turned over in registers, and rows read backwards. Read next: turn_body.hpp (how), strided_copy.cpp (who asks for it).
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,11 @@ Turner<uint32_t> wide_turner_of_4();
 Turner<uint64_t> wide_turner_of_8();
 Turner<uint32_t> widest_turner_of_4();
 Turner<uint64_t> widest_turner_of_8();
+
+/// to[i] = from[-i] for i < count, of unsigned words of 1 to 8 bytes.
+template <class Word> void flip_row(Word* to, const Word* from, int64_t count);
+/// Of one set of instructions each.
+template <class Word> void flip_row_wide(Word* to, const Word* from, int64_t count);
+template <class Word> void flip_row_widest(Word* to, const Word* from, int64_t count);
 
 }  // namespace rosin

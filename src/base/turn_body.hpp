@@ -28,6 +28,14 @@ template <class Word, size_t bytes> class Square {
     each<side>([&](auto i) { std::memcpy(to + static_cast<int64_t>(i) * row, &square.rows_[i], bytes); });
   }
 
+  /// to[i] = from[side - 1 - i], of one vector.
+  [[gnu::always_inline]] static inline void flip(Word* to, const Word* from) {
+    Vector words;
+    std::memcpy(&words, from, bytes);
+    words = flipped(words, std::make_index_sequence<side>());
+    std::memcpy(to, &words, bytes);
+  }
+
  private:
   static constexpr size_t lanes = bytes / 16, of_lane = 16 / sizeof(Word);
   typedef Word Vector __attribute__((vector_size(bytes)));
@@ -64,6 +72,11 @@ template <class Word, size_t bytes> class Square {
     return __builtin_shufflevector(a, b, source(words, half, i)...);
   }
 
+  template <size_t... i>
+  [[gnu::always_inline]] static inline Vector flipped(const Vector& words, std::index_sequence<i...>) {
+    return __builtin_shufflevector(words, words, (side - 1 - i)...);
+  }
+
   Vector rows_[side];
 };
 
@@ -81,6 +94,13 @@ template <class Word, size_t bytes> void turn_squares(const Turn<Word>& t) {
       Square<Word, bytes>::turn(t.to + j * t.row + i, t.row, t.from + i * t.stride + j, t.stride);
     }
   }
+}
+
+template <class Word, size_t bytes> void flip_by_vectors(Word* to, const Word* from, int64_t count) {
+  constexpr auto side = static_cast<int64_t>(Square<Word, bytes>::side);
+  int64_t i = 0;
+  for (; i + side <= count; i += side) Square<Word, bytes>::flip(to + i, from - i - (side - 1));
+  for (; i < count; ++i) to[i] = from[-i];
 }
 
 template <class Word, size_t bytes> Turner<Word> turner() {

@@ -1,4 +1,4 @@
-// Squares turned over in vectors of 64 bytes, of AVX-512.
+// Squares turned over, and rows read backwards, in vectors of 64 bytes, of AVX-512.
 #if defined(__x86_64__)
 #include <algorithm>
 #include <bit>
@@ -19,6 +19,14 @@ namespace rosin {
 
 Turner<uint32_t> widest_turner_of_4() { return turner<uint32_t, 64>(); }
 Turner<uint64_t> widest_turner_of_8() { return turner<uint64_t, 64>(); }
+
+template <class Word> void flip_row_widest(Word* to, const Word* from, int64_t count) {
+  flip_by_vectors<Word, 64>(to, from, count);
+}
+template void flip_row_widest(uint8_t*, const uint8_t*, int64_t);
+template void flip_row_widest(uint16_t*, const uint16_t*, int64_t);
+template void flip_row_widest(uint32_t*, const uint32_t*, int64_t);
+template void flip_row_widest(uint64_t*, const uint64_t*, int64_t);
 
 }  // namespace rosin
 

@@ -73,7 +73,7 @@ void FusedKernel::find_turn() {
   if (instrs_.size() != 2 || instrs_[0].what != Do::load || instrs_[1].what != Do::store) return;
   const Load& from = loads_[instrs_[0].port];
   if (from.row || instrs_[1].row || from.storage != instrs_[1].storage) return;
-  turn_ = turned_copy(from.dims, from.sizes, from.strides, size_of(from.storage));
+  turn_ = view_copy(from.dims, from.sizes, from.strides, size_of(from.storage));
 }
 
 void FusedKernel::choose_strips() {

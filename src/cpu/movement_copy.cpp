@@ -334,7 +334,7 @@ class TurnCall final : public Call {
 // Null where rows of the source are read as they stand.
 std::unique_ptr<Call> prepare_turn(const Plan& plan, DType type) {
   if (plan.segments.size() != 1 || plan.segments[0].operand == fill) return nullptr;
-  const std::optional<BlockCopy> copy = turned_copy(plan.rank, plan.sizes, plan.sources[0].strides, size_of(type));
+  const std::optional<BlockCopy> copy = view_copy(plan.rank, plan.sizes, plan.sources[0].strides, size_of(type));
   if (!copy) return nullptr;
   return std::make_unique<TurnCall>(*copy, static_cast<size_t>(plan.sources[0].offset) * size_of(type));
 }
