@@ -143,9 +143,9 @@ bool has_short_rows(const StridedCopy& copy, size_t width, int inner, int outer)
          static_cast<size_t>(copy.sizes[inner]) * width <= most_bytes;
 }
 
-/// Rows stand in the source as they do in the target, or backwards.
+/// Rows stand in the source as they do in the target, or backwards, or are one element each.
 bool has_whole_rows(const StridedCopy& copy, int inner) {
-  return copy.target[inner] == 1 && std::abs(copy.source[inner]) == 1;
+  return copy.target[inner] == 1 && std::abs(copy.source[inner]) <= 1;
 }
 
 template <class Word>
@@ -159,7 +159,7 @@ void copy_whole_rows(Word* target, const Word* source, const StridedCopy& copy, 
                        .from_step = copy.source[outer] * width};
     return copy_rows(rows, target, source);
   }
-  for (int64_t j = 0; j < n; ++j) copy_run(target + j * copy.target[outer], source + j * copy.source[outer], -1, m);
+  copy_runs(n, target, copy.target[outer], source, copy.source[outer], copy.source[inner], m);
 }
 
 template <class Word>
@@ -304,7 +304,7 @@ std::optional<BlockCopy> view_copy(int rank, const int64_t* sizes, const int64_t
   }
   if (auto turned = turned_copy(copy, width)) return turned;
   const StridedCopy rows = merged(copy);
-  if (rows.rank < 2 || std::abs(rows.source[0]) != 1) return std::nullopt;
+  if (rows.rank < 2 || std::abs(rows.source[0]) > 1) return std::nullopt;
   return BlockCopy(rows, width, 0, 1);
 }
 

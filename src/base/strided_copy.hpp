@@ -14,19 +14,22 @@
 
 namespace rosin {
 
+/// out[j * out_step + i] = x[j * x_step + i * stride] for i < count, j < rows.
+template <class T>
+void copy_runs(int64_t rows, T* out, int64_t out_step, const T* x, int64_t x_step, int64_t stride, int64_t count) {
+  if constexpr (std::is_unsigned_v<T>) {
+    if (stride == 0) return fill_rows<T>({count, rows, out, x, out_step, x_step});
+    if (stride == -1) return flip_rows<T>({count, rows, out, x, out_step, x_step});
+  }
+  for (int64_t j = 0; j < rows; ++j, out += out_step, x += x_step) {
+    if (stride == 1) std::memcpy(out, x, static_cast<size_t>(count) * sizeof(T));
+    for (int64_t i = 0; stride == 2 && i < count; ++i) out[i] = x[2 * i];  // a known stride becomes vectors
+    for (int64_t i = 0; stride != 1 && stride != 2 && i < count; ++i) out[i] = x[i * stride];
+  }
+}
 /// out[i] = x[i * stride] for i < count.
 template <class T> void copy_run(T* out, const T* x, int64_t stride, int64_t count) {
-  switch (stride) {  // known strides become vectors
-    case 1: std::memcpy(out, x, static_cast<size_t>(count) * sizeof(T)); return;
-    case -1:
-      if constexpr (std::is_unsigned_v<T>) return flip_row(out, x, count);
-      else break;
-    case 2:
-      for (int64_t i = 0; i < count; ++i) out[i] = x[2 * i];
-      return;
-    default: break;
-  }
-  for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
+  copy_runs(1, out, 0, x, 0, stride, count);
 }
 
 /// What goes where: strides are in elements, and may be 0 or less in the source.
@@ -42,7 +45,8 @@ class BlockCopy {
  public:
   BlockCopy() = default;
   /// `width`: bytes of an element, a power of two up to 16. The dims `inner` and `outer` differ, and are those of the
-  /// blocks, best those whose stride is 1 in the target and in the source. One whose stride is 1 in both (-1 in the source) is copied by rows.
+  /// blocks, best those whose stride is 1 in the target and in the source. One whose stride is 1 in both (-1 or 0 in
+  /// the source) is copied by rows.
   BlockCopy(const StridedCopy& copy, size_t width, int inner, int outer);
 
   int64_t chunks() const { return chunks_; }
@@ -67,8 +71,9 @@ class BlockCopy {
 
 /// The copy by blocks; none where the source's own rows are as good as these.
 std::optional<BlockCopy> turned_copy(const StridedCopy& copy, size_t width);
-/// The copy of a view with these sizes and strides into contiguous memory, column-major: by blocks, or by rows that stand
-/// in the view as they are wanted, or backwards. None where the view is one such row, or its rows have gaps.
+/// The copy of a view with these sizes and strides into contiguous memory, column-major: by blocks, or by rows that
+/// stand in the view as they are wanted, or backwards, or are one element each. None where the view is one such row, or
+/// its rows have gaps.
 std::optional<BlockCopy> view_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width);
 
 }  // namespace rosin

@@ -111,30 +111,46 @@ TEST(Turner, EverySetOfInstructionsTurnsSquares) {
 #endif
 }
 
-template <class Word> void expect_flipped(void (*flip)(Word*, const Word*, int64_t)) {
-  for (int64_t count = 0; count < 200; ++count) {
-    std::vector<Word> from(static_cast<size_t>(count)), to(static_cast<size_t>(count + 1), 7);
+/// What rows of each length become, two of them with gaps between.
+template <class Word, class Wanted>
+void expect_rows(void (*make)(const Rows<Word>&), int64_t from_first, const Wanted& wanted_of) {
+  constexpr int64_t gap = 3;
+  for (int64_t count = 1; count < 200; ++count) {
+    const int64_t step = count + gap;
+    std::vector<Word> from(static_cast<size_t>(2 * step)), to(from.size(), 7), wanted = to;
     for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<Word>(i * 2654435761u + 1);
-    std::vector<Word> wanted(from.rbegin(), from.rend());
-    wanted.push_back(7);
-    flip(to.data(), from.data() + std::max<int64_t>(count - 1, 0), count);
+    for (int64_t j = 0; j < 2; ++j) {
+      for (int64_t i = 0; i < count; ++i) {
+        wanted[static_cast<size_t>(j * step + i)] = from[static_cast<size_t>(j * step + wanted_of(i, count))];
+      }
+    }
+    make({count, 2, to.data(), from.data() + from_first * (count - 1), step, step});
     EXPECT_EQ(to, wanted) << sizeof(Word) << " bytes, " << count << " of them";
   }
 }
 
-template <class Word> void expect_flipped_by_all() {
-  expect_flipped<Word>(flip_row);
+template <class Word> void expect_flipped(void (*flip)(const Rows<Word>&)) {
+  expect_rows(flip, 1, [](int64_t i, int64_t count) { return count - 1 - i; });
+}
+template <class Word> void expect_filled(void (*fill)(const Rows<Word>&)) {
+  expect_rows(fill, 0, [](int64_t, int64_t) { return 0; });
+}
+
+template <class Word> void expect_rows_of_all() {
+  expect_flipped<Word>(flip_rows);
+  expect_filled<Word>(fill_rows);
 #if defined(__x86_64__)
   if (best_instruction_set() == InstructionSet::baseline) return;
-  expect_flipped<Word>(flip_row_wide);
+  expect_flipped<Word>(flip_rows_wide);
+  expect_filled<Word>(fill_rows_wide);
 #endif
 }
 
-TEST(Turner, EverySetOfInstructionsFlipsRows) {
-  expect_flipped_by_all<uint8_t>();
-  expect_flipped_by_all<uint16_t>();
-  expect_flipped_by_all<uint32_t>();
-  expect_flipped_by_all<uint64_t>();
+TEST(Turner, EverySetOfInstructionsFlipsAndFillsRows) {
+  expect_rows_of_all<uint8_t>();
+  expect_rows_of_all<uint16_t>();
+  expect_rows_of_all<uint32_t>();
+  expect_rows_of_all<uint64_t>();
 }
 
 TEST(ViewCopy, RowsThatStandAsTheyAreWantedAreCopiedWhole) {
@@ -161,6 +177,7 @@ TEST(ViewCopy, RowsThatStandAsTheyAreWantedAreCopiedWhole) {
     EXPECT_TRUE(copied({row, 4, 6}, {1, -row, 4 * row}, 3 * row)) << "rows backwards";
     EXPECT_TRUE(copied({row, 4, 6}, {1, 0, row}, 0)) << "rows again and again";
     EXPECT_TRUE(copied({row, 4, 6}, {-1, row, 4 * row}, row - 1)) << "each row backwards";
+    EXPECT_TRUE(copied({row, 4, 6}, {0, 1, 4}, 5)) << "each row of one element";
   }
   EXPECT_FALSE(copied({700, 4, 6}, {2, 1400, 5600}, 0)) << "gaps";
   EXPECT_FALSE(copied({20, 4, 6}, {1, 20, 80}, 0)) << "one row";

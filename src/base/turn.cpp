@@ -35,13 +35,24 @@ template <class Word> Turner<Word> turner_of(int64_t lines) {
   return narrow_turner<Word>();
 }
 
-template <class Word> void flip_row(Word* to, const Word* from, int64_t count) {
+template <class Word> void flip_rows(const Rows<Word>& rows) {
 #if defined(__x86_64__)
   const InstructionSet set = best_instruction_set();
-  if (set == InstructionSet::widest) return flip_row_widest(to, from, count);
-  if (set == InstructionSet::wide) return flip_row_wide(to, from, count);
+  if (set == InstructionSet::widest) return flip_rows_widest(rows);
+  if (set == InstructionSet::wide) return flip_rows_wide(rows);
 #endif
-  for (int64_t i = 0; i < count; ++i) to[i] = from[-i];
+  for (int64_t j = 0; j < rows.rows; ++j) {
+    for (int64_t i = 0; i < rows.count; ++i) rows.to[j * rows.to_step + i] = rows.from[j * rows.from_step - i];
+  }
+}
+
+template <class Word> void fill_rows(const Rows<Word>& rows) {
+#if defined(__x86_64__)
+  const InstructionSet set = best_instruction_set();
+  if (set == InstructionSet::widest) return fill_rows_widest(rows);
+  if (set == InstructionSet::wide) return fill_rows_wide(rows);
+#endif
+  fill_by_vectors<Word, 16>(rows);
 }
 
 template Turner<uint8_t> narrow_turner();
@@ -54,9 +65,13 @@ template Turner<uint32_t> widest_turner();
 template Turner<uint64_t> widest_turner();
 template Turner<uint32_t> turner_of(int64_t lines);
 template Turner<uint64_t> turner_of(int64_t lines);
-template void flip_row(uint8_t*, const uint8_t*, int64_t);
-template void flip_row(uint16_t*, const uint16_t*, int64_t);
-template void flip_row(uint32_t*, const uint32_t*, int64_t);
-template void flip_row(uint64_t*, const uint64_t*, int64_t);
+template void flip_rows(const Rows<uint8_t>&);
+template void flip_rows(const Rows<uint16_t>&);
+template void flip_rows(const Rows<uint32_t>&);
+template void flip_rows(const Rows<uint64_t>&);
+template void fill_rows(const Rows<uint8_t>&);
+template void fill_rows(const Rows<uint16_t>&);
+template void fill_rows(const Rows<uint32_t>&);
+template void fill_rows(const Rows<uint64_t>&);
 
 }  // namespace rosin

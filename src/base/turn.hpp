@@ -1,4 +1,5 @@
-// Squares of matrices turned over in registers, and rows read backwards. Read next: turn_body.hpp (how), strided_copy.cpp (who asks for it).
+// Squares of matrices turned over in registers, and rows read backwards or filled. Read next: turn_body.hpp (how),
+// strided_copy.cpp (who asks for it).
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,22 @@ Turner<uint64_t> wide_turner_of_8();
 Turner<uint32_t> widest_turner_of_4();
 Turner<uint64_t> widest_turner_of_8();
 
-/// to[i] = from[-i] for i < count, of unsigned words of 1 to 8 bytes.
-template <class Word> void flip_row(Word* to, const Word* from, int64_t count);
+/// Rows of so many unsigned words of 1 to 8 bytes, and where each row begins in what is written and in what is read.
+template <class Word> struct Rows {
+  int64_t count, rows;
+  Word* to;
+  const Word* from;
+  int64_t to_step, from_step;
+};
+
+/// Rows are read backwards: to[i] = from[-i].
+template <class Word> void flip_rows(const Rows<Word>& rows);
+/// Rows of one word each: to[i] = from[0].
+template <class Word> void fill_rows(const Rows<Word>& rows);
 /// Of one set of instructions each.
-template <class Word> void flip_row_wide(Word* to, const Word* from, int64_t count);
-template <class Word> void flip_row_widest(Word* to, const Word* from, int64_t count);
+template <class Word> void flip_rows_wide(const Rows<Word>& rows);
+template <class Word> void fill_rows_wide(const Rows<Word>& rows);
+template <class Word> void flip_rows_widest(const Rows<Word>& rows);
+template <class Word> void fill_rows_widest(const Rows<Word>& rows);
 
 }  // namespace rosin

@@ -28,6 +28,12 @@ template <class Word, size_t bytes> class Square {
     each<side>([&](auto i) { std::memcpy(to + static_cast<int64_t>(i) * row, &square.rows_[i], bytes); });
   }
 
+  /// to[i] = value, of one vector.
+  [[gnu::always_inline]] static inline void fill(Word* to, Word value) {
+    const Vector words = value - Vector{};
+    std::memcpy(to, &words, bytes);
+  }
+
   /// to[i] = from[side - 1 - i], of one vector.
   [[gnu::always_inline]] static inline void flip(Word* to, const Word* from) {
     Vector words;
@@ -96,11 +102,34 @@ template <class Word, size_t bytes> void turn_squares(const Turn<Word>& t) {
   }
 }
 
-template <class Word, size_t bytes> void flip_by_vectors(Word* to, const Word* from, int64_t count) {
+template <class Word, size_t bytes> inline void flip_row(Word* to, const Word* from, int64_t count) {
   constexpr auto side = static_cast<int64_t>(Square<Word, bytes>::side);
   int64_t i = 0;
   for (; i + side <= count; i += side) Square<Word, bytes>::flip(to + i, from - i - (side - 1));
   for (; i < count; ++i) to[i] = from[-i];
+}
+
+/// The last vector may write again what the one before it has written.
+template <class Word, size_t bytes> inline void fill_row(Word* to, Word value, int64_t count) {
+  constexpr auto side = static_cast<int64_t>(Square<Word, bytes>::side);
+  if (count >= side) {
+    for (int64_t i = 0; i + side < count; i += side) Square<Word, bytes>::fill(to + i, value);
+    return Square<Word, bytes>::fill(to + (count - side), value);
+  }
+  if constexpr (bytes > 16) return fill_row<Word, bytes / 2>(to, value, count);
+  for (int64_t i = 0; i < count; ++i) to[i] = value;
+}
+
+template <class Word, size_t bytes> void flip_by_vectors(const Rows<Word>& rows) {
+  for (int64_t j = 0; j < rows.rows; ++j) {
+    flip_row<Word, bytes>(rows.to + j * rows.to_step, rows.from + j * rows.from_step, rows.count);
+  }
+}
+
+template <class Word, size_t bytes> void fill_by_vectors(const Rows<Word>& rows) {
+  for (int64_t j = 0; j < rows.rows; ++j) {
+    fill_row<Word, bytes>(rows.to + j * rows.to_step, rows.from[j * rows.from_step], rows.count);
+  }
 }
 
 template <class Word, size_t bytes> Turner<Word> turner() {

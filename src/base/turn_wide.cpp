@@ -1,4 +1,4 @@
-// Squares turned over, and rows read backwards, in vectors of 32 bytes, of AVX2.
+// Squares turned over, and rows read backwards or filled, in vectors of 32 bytes, of AVX2.
 #if defined(__x86_64__)
 #include <algorithm>
 #include <bit>
@@ -20,13 +20,16 @@ namespace rosin {
 Turner<uint32_t> wide_turner_of_4() { return turner<uint32_t, 32>(); }
 Turner<uint64_t> wide_turner_of_8() { return turner<uint64_t, 32>(); }
 
-template <class Word> void flip_row_wide(Word* to, const Word* from, int64_t count) {
-  flip_by_vectors<Word, 32>(to, from, count);
-}
-template void flip_row_wide(uint8_t*, const uint8_t*, int64_t);
-template void flip_row_wide(uint16_t*, const uint16_t*, int64_t);
-template void flip_row_wide(uint32_t*, const uint32_t*, int64_t);
-template void flip_row_wide(uint64_t*, const uint64_t*, int64_t);
+template <class Word> void flip_rows_wide(const Rows<Word>& rows) { flip_by_vectors<Word, 32>(rows); }
+template <class Word> void fill_rows_wide(const Rows<Word>& rows) { fill_by_vectors<Word, 32>(rows); }
+template void flip_rows_wide(const Rows<uint8_t>&);
+template void flip_rows_wide(const Rows<uint16_t>&);
+template void flip_rows_wide(const Rows<uint32_t>&);
+template void flip_rows_wide(const Rows<uint64_t>&);
+template void fill_rows_wide(const Rows<uint8_t>&);
+template void fill_rows_wide(const Rows<uint16_t>&);
+template void fill_rows_wide(const Rows<uint32_t>&);
+template void fill_rows_wide(const Rows<uint64_t>&);
 
 }  // namespace rosin
 

@@ -1,4 +1,4 @@
-// Squares turned over, and rows read backwards, in vectors of 64 bytes, of AVX-512.
+// Squares turned over, and rows read backwards or filled, in vectors of 64 bytes, of AVX-512.
 #if defined(__x86_64__)
 #include <algorithm>
 #include <bit>
@@ -20,13 +20,16 @@ namespace rosin {
 Turner<uint32_t> widest_turner_of_4() { return turner<uint32_t, 64>(); }
 Turner<uint64_t> widest_turner_of_8() { return turner<uint64_t, 64>(); }
 
-template <class Word> void flip_row_widest(Word* to, const Word* from, int64_t count) {
-  flip_by_vectors<Word, 64>(to, from, count);
-}
-template void flip_row_widest(uint8_t*, const uint8_t*, int64_t);
-template void flip_row_widest(uint16_t*, const uint16_t*, int64_t);
-template void flip_row_widest(uint32_t*, const uint32_t*, int64_t);
-template void flip_row_widest(uint64_t*, const uint64_t*, int64_t);
+template <class Word> void flip_rows_widest(const Rows<Word>& rows) { flip_by_vectors<Word, 64>(rows); }
+template <class Word> void fill_rows_widest(const Rows<Word>& rows) { fill_by_vectors<Word, 64>(rows); }
+template void flip_rows_widest(const Rows<uint8_t>&);
+template void flip_rows_widest(const Rows<uint16_t>&);
+template void flip_rows_widest(const Rows<uint32_t>&);
+template void flip_rows_widest(const Rows<uint64_t>&);
+template void fill_rows_widest(const Rows<uint8_t>&);
+template void fill_rows_widest(const Rows<uint16_t>&);
+template void fill_rows_widest(const Rows<uint32_t>&);
+template void fill_rows_widest(const Rows<uint64_t>&);
 
 }  // namespace rosin
 

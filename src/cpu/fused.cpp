@@ -65,15 +65,15 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
   find_tile();
   prepare_instrs();
   if (!std::all_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.into; })) lane_groups_ = 1;
-  find_turn();
+  find_view();
   reserve_scratch(scratch_bytes());
 }
 
-void FusedKernel::find_turn() {
+void FusedKernel::find_view() {
   if (instrs_.size() != 2 || instrs_[0].what != Do::load || instrs_[1].what != Do::store) return;
   const Load& from = loads_[instrs_[0].port];
   if (from.row || instrs_[1].row || from.storage != instrs_[1].storage) return;
-  turn_ = view_copy(from.dims, from.sizes, from.strides, size_of(from.storage));
+  view_ = view_copy(from.dims, from.sizes, from.strides, size_of(from.storage));
 }
 
 void FusedKernel::choose_strips() {
@@ -364,12 +364,24 @@ void FusedKernel::prepare_instrs() {
   once_ = static_cast<size_t>(
       std::stable_partition(instrs_.begin(), instrs_.end(), [](const Ready& instr) { return instr.once; }) -
       instrs_.begin());
+  find_alike();
   forward_stores();
   slot_elements_ = std::min(strip_, total_);
   lengthen_sums();
   if (passes_.empty()) return;
   lengthen_strips();
   lengthen_rows();
+}
+
+/// What is stored of numbers, and of arrays of one element for all.
+void FusedKernel::find_alike() {
+  for (Ready& store : instrs_) {
+    if (store.pass >= 0 || store.what != Do::store) continue;
+    store.alike = std::any_of(instrs_.begin(), instrs_.end(), [&](const Ready& made) {
+      if (!made.once || made.dst != store.in[0]) return false;
+      return made.what == Do::scalar || (made.what == Do::load && loads_[made.port].access == Access::splat);
+    });
+  }
 }
 
 /// What is stored is written to its memory where it is made.
@@ -428,10 +440,10 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
   return !loads_[port.alias].converts;
 }
 
-void FusedKernel::run_turn(int64_t chunk, const RunData& data) const {
+void FusedKernel::run_view(int64_t chunk, const RunData& data) const {
   const Load& from = loads_[instrs_[0].port];
   const auto* memory = static_cast<const unsigned char*>(data.memory[from.root]);
-  turn_->run(chunk, data.memory[kernel_->stores[instrs_[1].port].value],
+  view_->run(chunk, data.memory[kernel_->stores[instrs_[1].port].value],
              memory + from.offset * static_cast<int64_t>(size_of(from.storage)));
 }
 
@@ -514,7 +526,7 @@ void FusedKernel::end_runs(State& state) const {
 }
 
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
-  if (turn_) return run_turn(chunk, data);
+  if (view_) return run_view(chunk, data);
   if (only_adds_columns()) return run_columns(chunk, data);
   const Piece piece = piece_of(chunk / lane_groups_);
   State state(*this, data, piece.end);

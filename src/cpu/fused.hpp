@@ -33,7 +33,7 @@ class FusedKernel {
  public:
   FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel);
 
-  int64_t chunks() const { return turn_ ? turn_->chunks() : cut_.parts * stretches_ * lane_groups_; }
+  int64_t chunks() const { return view_ ? view_->chunks() : cut_.parts * stretches_ * lane_groups_; }
   void run(int64_t chunk, const RunData& data) const;
   /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
@@ -119,6 +119,7 @@ class FusedKernel {
     bool lines;         // load: only passes read it, run by run as it stands
     bool per_run;       // load: only passes read it, which take one element for each run
     bool units;         // root: a pass has reduced its units
+    bool alike;         // store: all elements are one
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
@@ -180,6 +181,7 @@ class FusedKernel {
   Ready ready(const plan::Instr& instr) const;
   bool is_once(const plan::Instr& instr) const;
   bool prepare_passes();
+  void find_alike();
   void forward_stores();
   bool is_read_in_place(const Ready& load) const;
   void lengthen_strips();
@@ -189,9 +191,9 @@ class FusedKernel {
   static bool gathers_strips(const Load& load);
   bool may_forward(size_t store, size_t producer) const;
   void choose_strips();
-  void find_turn();
+  void find_view();
 
-  void run_turn(int64_t chunk, const RunData& data) const;
+  void run_view(int64_t chunk, const RunData& data) const;
   bool only_adds_columns() const;
   void run_columns(int64_t chunk, const RunData& data) const;
   void write_results(const Root& root, const RunData& data) const;
@@ -270,7 +272,7 @@ class FusedKernel {
   int64_t column_ = 0;                  // elements; strips go through columns side by side; 0: through all in a row
   SumOrder cut_;                        // into chunks, which are its parts, or stretches of their columns
   int64_t stretches_ = 1;               // of a column that are chunks of their own
-  std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
+  std::optional<BlockCopy> view_;       // the kernel copies this, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty
   PlaneRuns planes_;                    // where the domain is in CWHN and there are roots
   int64_t lane_groups_ = 1;             // of a run's lanes that are chunks of their own

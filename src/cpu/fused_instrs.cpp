@@ -1,8 +1,10 @@
 // What each instruction of a fused kernel does with one strip.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "base/row_copy.hpp"
 #include "base/strided_copy.hpp"
@@ -43,7 +45,7 @@ bool grow(Scratch& target, size_t bytes) noexcept {
 }
 
 /// The first `done` of `count` bytes once more and once more, until all are written.
-void repeat(void* memory, size_t done, size_t count) {
+void repeat_bytes(void* memory, size_t done, size_t count) {
   auto* bytes = static_cast<unsigned char*>(memory);
   while (done < count) {
     const size_t more = std::min(done, count - done);
@@ -52,24 +54,12 @@ void repeat(void* memory, size_t done, size_t count) {
   }
 }
 
-/// A line of memory one by one, the rest by copies, which are wide on every processor.
-template <class T> void fill(void* out, T value, int64_t count) {
-  constexpr int64_t line = 64 / sizeof(T);
-  std::fill_n(static_cast<T*>(out), std::min(count, line), value);
-  if (count > line) repeat(out, 64, static_cast<size_t>(count) * sizeof(T));
-}
-
 /// out[i] = x[i * stride] for elements of any size.
-template <class T> void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
-  if (stride == 0) fill(out, *x, count);
-  else copy_run(out, x, stride, count);
-}
-
 void gather_run(void* out, const unsigned char* x, int64_t stride, int64_t count, size_t size) {
-  if (size == 4) gather_run(static_cast<uint32_t*>(out), reinterpret_cast<const uint32_t*>(x), stride, count);
-  else if (size == 8) gather_run(static_cast<uint64_t*>(out), reinterpret_cast<const uint64_t*>(x), stride, count);
-  else if (size == 2) gather_run(static_cast<uint16_t*>(out), reinterpret_cast<const uint16_t*>(x), stride, count);
-  else if (size == 1) gather_run(static_cast<uint8_t*>(out), x, stride, count);
+  if (size == 4) copy_run(static_cast<uint32_t*>(out), reinterpret_cast<const uint32_t*>(x), stride, count);
+  else if (size == 8) copy_run(static_cast<uint64_t*>(out), reinterpret_cast<const uint64_t*>(x), stride, count);
+  else if (size == 2) copy_run(static_cast<uint16_t*>(out), reinterpret_cast<const uint16_t*>(x), stride, count);
+  else if (size == 1) copy_run(static_cast<uint8_t*>(out), x, stride, count);
   else
     for (int64_t i = 0; i < count; ++i) {
       std::memcpy(static_cast<unsigned char*>(out) + static_cast<size_t>(i) * size,
@@ -299,8 +289,15 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
   // A repeated pattern is gathered once and doubled.
   const int64_t gathered = port.access == Access::repeated ? std::min(count, port.period) : count;
   gather(port, memory, begin, gathered, static_cast<unsigned char*>(raw));
-  if (gathered > 0) repeat(raw, static_cast<size_t>(gathered) * size, static_cast<size_t>(count) * size);
+  if (gathered > 0) repeat_bytes(raw, static_cast<size_t>(gathered) * size, static_cast<size_t>(count) * size);
   if (converts) convert_elements(slot, storage_of(port.type), raw, port.storage, count);
+}
+
+/// out[i] = value for i < count.
+template <class T> void fill(void* out, T value, int64_t count) {
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
+  const auto word = std::bit_cast<Word>(value);
+  copy_run(static_cast<Word*>(out), &word, 0, count);
 }
 
 void FusedKernel::scalar(const Ready& instr, const Strip& strip, State& state) const {
@@ -359,7 +356,11 @@ void FusedKernel::store(const Ready& instr, const Strip& strip, State& state) co
   void* out = output(instr.port, strip, instr.row, state.data);
   const void* source = state.pointers[instr.in[0]];
   if (out == source) return;
-  convert_elements(out, instr.storage, source, storage_of(instr.type), instr.row ? strip.rows : strip.count);
+  const int64_t count = instr.row ? strip.rows : strip.count;
+  if (!instr.alike) return convert_elements(out, instr.storage, source, storage_of(instr.type), count);
+  alignas(16) unsigned char one[16];
+  convert_elements(one, instr.storage, source, storage_of(instr.type), 1);
+  gather_run(out, one, 0, count, size_of(instr.storage));
 }
 
 /// Adds the columns of a block: the last half of them to the first, until one is left.

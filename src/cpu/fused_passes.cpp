@@ -66,6 +66,8 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
 Packing packing_of(DType storage, ScalarType type) {
   if (type == ScalarType::int32) {
     if (storage == DType::UInt8) return Packing::byte;
+    if (storage == DType::UInt16) return Packing::word;
+    if (storage == DType::Int16) return Packing::signed_word;
     return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
   }
   return type == ScalarType::float32 ? half_packing(storage) : Packing::none;
@@ -76,15 +78,16 @@ bool is_held(DType storage, ScalarType type) {
   return storage_of(type) == storage || packing_of(storage, type) != Packing::none;
 }
 
-/// Floats become the nearest bound of a byte that they do not fit.
+/// Floats become the nearest bound of a short integer that they do not fit.
 void bound(ScalarCode& code, Packing packing) {
   const auto limit = [&](Primitive what, int64_t number) {
     const uint16_t most =
         append(code, {.primitive = Primitive::literal, .type = ScalarType::int32, .immediate = number});
     code.result = append(code, {.primitive = what, .type = ScalarType::int32, .operands = {code.result, most, 0}});
   };
-  limit(Primitive::minimum, packing == Packing::byte ? UINT8_MAX : INT8_MAX);
-  limit(Primitive::maximum, packing == Packing::byte ? 0 : INT8_MIN);
+  const int64_t values = int64_t{1} << (8 * bytes_of(packing)), least = is_signed(packing) ? -values / 2 : 0;
+  limit(Primitive::minimum, least + values - 1);
+  limit(Primitive::maximum, least);
 }
 
 ScalarCode code_of(const Instr& instr) {

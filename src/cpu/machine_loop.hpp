@@ -24,7 +24,7 @@ enum class Reads : uint8_t {
 };
 
 /// How elements lie in memory that loops compute with as Float32; and as Int32.
-enum class Packing : uint8_t { none, half, bfloat, byte, signed_byte };
+enum class Packing : uint8_t { none, half, bfloat, byte, signed_byte, word, signed_word };
 
 /// How a half lies in memory; none of other types.
 constexpr Packing half_packing(DType type) {
@@ -33,7 +33,10 @@ constexpr Packing half_packing(DType type) {
 }
 
 /// Of an element that is packed.
-constexpr int bytes_of(Packing packing) { return packing == Packing::half || packing == Packing::bfloat ? 2 : 1; }
+constexpr int bytes_of(Packing packing) { return packing == Packing::byte || packing == Packing::signed_byte ? 1 : 2; }
+/// Whether it is of integers.
+constexpr bool is_integer(Packing packing) { return packing >= Packing::byte; }
+constexpr bool is_signed(Packing packing) { return packing == Packing::signed_byte || packing == Packing::signed_word; }
 
 /// What is read for the two elements of each pair, 2*i and 2*i + 1, as parts of complex numbers are.
 enum class Pairing : uint8_t { none, first, second, swapped };
@@ -59,7 +62,7 @@ struct LoopOutput {
 
 /// x, a place of Float32 or Int32, as packing holds it, rounded or its low bits: known to machine code alone.
 inline Instruction rounded_to(Packing packing, uint16_t x) {
-  const ScalarType type = bytes_of(packing) == 1 ? ScalarType::int32 : ScalarType::float32;
+  const ScalarType type = is_integer(packing) ? ScalarType::int32 : ScalarType::float32;
   return {
       .primitive = Primitive::convert, .type = type, .operands = {x, 0, 0}, .immediate = static_cast<int64_t>(packing)};
 }

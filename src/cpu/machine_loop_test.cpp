@@ -248,28 +248,40 @@ TEST_F(MachineLoop, ASixteenBitFloatOfARowOrOfAllIsReadOnce) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<float>(rows[i / 11]) + 0.25f) << i;
 }
 
-/// Bytes are written as the low bits of integers, or hold them in between.
-TEST_F(MachineLoop, BytesAreWrittenAndRounded) {
-  for (const Packing packing : {Packing::byte, Packing::signed_byte}) {
-    LoopText text;
-    const uint16_t x = add_input(text, ScalarType::int32, Reads::each);
-    add_output(text, x);
-    text.outputs[0].packing = packing;
-    add_output(text, append(text.code, rounded_to(packing, x)));
-    for (int64_t count = 1; count <= 50; ++count) {
-      std::vector<int32_t> given(static_cast<size_t>(3 * count)), rounded(given.size());
-      for (size_t i = 0; i < given.size(); ++i) given[i] = static_cast<int32_t>(i * 2654435761u);
-      std::vector<uint8_t> written(given.size() + 1, 0xab);
-      void* memory[] = {written.data(), rounded.data(), given.data()};
-      machine_loop(text)->run(memory, 3, count);
-      for (size_t i = 0; i < given.size(); ++i) {
-        const auto low = static_cast<uint8_t>(given[i]);
-        ASSERT_EQ(written[i], low) << i << " of rows of " << count;
-        ASSERT_EQ(rounded[i], packing == Packing::byte ? int32_t{low} : int32_t{static_cast<int8_t>(low)}) << i;
-      }
-      ASSERT_EQ(written.back(), 0xab) << "behind the end";
+/// Against what the language makes of an Int32 as T.
+template <class T> void compare_short_integers(Packing packing) {
+  LoopText writes, reads;
+  const uint16_t x = add_input(writes, ScalarType::int32, Reads::each);
+  add_output(writes, x);
+  writes.outputs[0].packing = packing;
+  add_output(writes, append(writes.code, rounded_to(packing, x)));
+  add_output(reads, add_input(reads, ScalarType::int32, Reads::each));
+  reads.inputs[0].packing = packing;
+  for (int64_t count = 1; count <= 50; ++count) {
+    std::vector<int32_t> given(static_cast<size_t>(3 * count)), rounded(given.size()), read(given.size());
+    for (size_t i = 0; i < given.size(); ++i) given[i] = static_cast<int32_t>(i * 2654435761u);
+    constexpr T behind{77};
+    std::vector<T> written(given.size() + 1, behind);
+    void* memory[] = {written.data(), rounded.data(), given.data()};
+    machine_loop(writes)->run(memory, 3, count);
+    void* back[] = {read.data(), written.data()};
+    machine_loop(reads)->run(back, 3, count);
+    for (size_t i = 0; i < given.size(); ++i) {
+      const auto low = static_cast<T>(given[i]);
+      ASSERT_EQ(written[i], low) << i << " of rows of " << count;
+      ASSERT_EQ(rounded[i], int32_t{low}) << i;
+      ASSERT_EQ(read[i], int32_t{low}) << i;
     }
+    ASSERT_EQ(written.back(), behind) << "behind the end";
   }
+}
+
+/// They are written as the low bits of Int32, or hold them in between.
+TEST_F(MachineLoop, ShortIntegersAreReadWrittenAndRounded) {
+  compare_short_integers<uint8_t>(Packing::byte);
+  compare_short_integers<int8_t>(Packing::signed_byte);
+  compare_short_integers<uint16_t>(Packing::word);
+  compare_short_integers<int16_t>(Packing::signed_word);
 }
 
 /// A choice with much code on both sides, more values than registers alive around it, where no element, few, or all

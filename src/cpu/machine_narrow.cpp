@@ -153,8 +153,9 @@ void NarrowWriter::unpack(Packing packing, const Ymm& out, const Operand& packed
   if (packing == Packing::half) return vcvtph2ps(out, packed);
   if (packing == Packing::byte) return vpmovzxbd(out, packed);
   if (packing == Packing::signed_byte) return vpmovsxbd(out, packed);
+  if (packing == Packing::signed_word) return vpmovsxwd(out, packed);
   vpmovzxwd(out, packed);
-  vpslld(out, out, bfloat_shift);
+  if (packing == Packing::bfloat) vpslld(out, out, bfloat_shift);
 }
 
 void NarrowWriter::load_packed(size_t place, Packing packing) {
@@ -192,11 +193,11 @@ void NarrowWriter::round(Packing packing, const Ymm& out, const Ymm& x) {
     vcvtps2ph(low(out), x, to_nearest_even);
     return vcvtph2ps(out, low(out));
   }
-  if (packing == Packing::byte) return vpand(out, x, splat_bits(0xff, 4));
-  if (packing == Packing::signed_byte) {
-    vpslld(out, x, byte_shift);
-    return vpsrad(out, out, byte_shift);
+  if (is_signed(packing)) {
+    vpslld(out, x, sign_shift(packing));
+    return vpsrad(out, out, sign_shift(packing));
   }
+  if (is_integer(packing)) return vpand(out, x, splat_bits(low_bits(packing), 4));
   vpand(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
 }
 
@@ -204,12 +205,12 @@ void NarrowWriter::store_packed(const LoopOutput& output, size_t number) {
   const Ymm value = vector_of(output.place, 0), packed = spare();
   if (output.packing == Packing::half) {
     vcvtps2ph(low(packed), value, to_nearest_even);
-  } else if (bytes_of(output.packing) == 1) {
-    const Ymm bytes = spare();
-    vpand(bytes, value, splat_bits(0xff, 4));
-    vextracti128(low(packed), bytes, 1);
-    vpackusdw(low(packed), low(bytes), low(packed));
-    vpackuswb(low(packed), low(packed), low(packed));
+  } else if (is_integer(output.packing)) {
+    const Ymm bits = spare();
+    vpand(bits, value, splat_bits(low_bits(output.packing), 4));
+    vextracti128(low(packed), bits, 1);
+    vpackusdw(low(packed), low(bits), low(packed));
+    if (bytes_of(output.packing) == 1) vpackuswb(low(packed), low(packed), low(packed));
   } else {
     const Ymm bits = output.fits ? spare() : bfloat_bits(value);
     vpsrld(bits, output.fits ? value : bits, bfloat_shift);

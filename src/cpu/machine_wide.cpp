@@ -118,9 +118,10 @@ void WideWriter::unpack(Packing packing, const Zmm& out, const Operand& packed) 
   if (packing == Packing::half) return vcvtph2ps(out, packed);
   if (packing == Packing::byte) return vpmovzxbd(out, packed);
   if (packing == Packing::signed_byte) return vpmovsxbd(out, packed);
+  if (packing == Packing::signed_word) return vpmovsxwd(out, packed);
   const Zmm whole(out.getIdx());
   vpmovzxwd(out, packed);
-  vpslld(whole, whole, bfloat_shift);
+  if (packing == Packing::bfloat) vpslld(whole, whole, bfloat_shift);
 }
 
 void WideWriter::load_packed(size_t place, Packing packing) {
@@ -136,11 +137,11 @@ Zmm WideWriter::bfloat_bits(const Zmm& x) {
 
 void WideWriter::round(Packing packing, const Zmm& out, const Zmm& x) {
   if (packing == Packing::bfloat) return vpandd(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
-  if (packing == Packing::byte) return vpandd(out, x, splat_bits(0xff, 4));
-  if (packing == Packing::signed_byte) {
-    vpslld(out, x, byte_shift);
-    return vpsrad(out, out, byte_shift);
+  if (is_signed(packing)) {
+    vpslld(out, x, sign_shift(packing));
+    return vpsrad(out, out, sign_shift(packing));
   }
+  if (is_integer(packing)) return vpandd(out, x, splat_bits(low_bits(packing), 4));
   const Ymm packed(out.getIdx());
   vcvtps2ph(packed, x, to_nearest_even);
   vcvtph2ps(out, packed);
@@ -151,6 +152,7 @@ void WideWriter::store_packed(const LoopOutput& output, size_t number) {
   const Address all = packed_element(number, output.packing), to = masked_ ? all | last_turn[0] : all;
   if (output.packing == Packing::half) return vcvtps2ph(to, value, to_nearest_even);
   if (bytes_of(output.packing) == 1) return vpmovdb(to, value);
+  if (is_integer(output.packing)) return vpmovdw(to, value);
   const Zmm bits = output.fits ? spare() : bfloat_bits(value);
   vpsrld(bits, output.fits ? value : bits, bfloat_shift);
   vpmovdw(to, bits);

@@ -44,7 +44,10 @@ inline FloatComparison float_comparison(Primitive what) {
 }
 
 constexpr uint8_t to_nearest_even = 0;  // how instructions number ways to round
-constexpr uint8_t byte_shift = 24;      // from the sign of a byte to that of an Int32
+/// From the sign of a short integer to that of an Int32.
+constexpr uint8_t sign_shift(Packing packing) { return static_cast<uint8_t>(32 - 8 * bytes_of(packing)); }
+/// The bits of a short integer in an Int32.
+constexpr uint64_t low_bits(Packing packing) { return (uint64_t{1} << (8 * bytes_of(packing))) - 1; }
 
 /// How debuggers find the registers of a loop's caller (platform::NamedCode).
 std::vector<unsigned char> call_frame(size_t leaves_at);

@@ -315,28 +315,31 @@ Plan make_plan(const CallSpec& spec) {
   return plan;
 }
 
-// A view that turns dims over.
-class TurnCall final : public Call {
+// A view of one operand.
+class ViewCall final : public Call {
  public:
-  TurnCall(const BlockCopy& copy, size_t offset) : copy_(copy), offset_(offset) {}
+  ViewCall(const BlockCopy& copy, int operand, size_t offset) : copy_(copy), operand_(operand), offset_(offset) {}
 
   int64_t chunks() const override { return copy_.chunks(); }
   void run(int64_t chunk, const CallData& data) override {
-    copy_.run(chunk, data.result, static_cast<const unsigned char*>(data.operand(0)) + offset_);
+    copy_.run(chunk, data.result, static_cast<const unsigned char*>(data.operand(operand_)) + offset_);
   }
   bool may_fail() const override { return false; }
 
  private:
   BlockCopy copy_;
+  int operand_;
   size_t offset_;  // bytes
 };
 
-// Null where rows of the source are read as they stand.
-std::unique_ptr<Call> prepare_turn(const Plan& plan, DType type) {
+// Null of several parts, and where rows of the source have gaps.
+std::unique_ptr<Call> prepare_view(const Plan& plan, DType type) {
   if (plan.segments.size() != 1 || plan.segments[0].operand == fill) return nullptr;
-  const std::optional<BlockCopy> copy = view_copy(plan.rank, plan.sizes, plan.sources[0].strides, size_of(type));
+  const int operand = plan.segments[0].operand;
+  const Source& source = plan.sources[static_cast<size_t>(operand)];
+  const std::optional<BlockCopy> copy = view_copy(plan.rank, plan.sizes, source.strides, size_of(type));
   if (!copy) return nullptr;
-  return std::make_unique<TurnCall>(*copy, static_cast<size_t>(plan.sources[0].offset) * size_of(type));
+  return std::make_unique<ViewCall>(*copy, operand, static_cast<size_t>(source.offset) * size_of(type));
 }
 
 // Once all lengths are known. Segments of no length are left out.
@@ -444,7 +447,7 @@ std::unique_ptr<Call> prepare_movement(const CallSpec& given) {
   const CallSpec spec = joins && !given.result.contiguous() ? joined_in_cwhn(given) : given;
   if (auto turns = joins ? prepare_joined_turns(spec) : nullptr) return turns;
   Plan plan = with_starts(make_plan(spec));
-  if (auto turn = prepare_turn(plan, spec.result.type)) return turn;
+  if (auto view = prepare_view(plan, spec.result.type)) return view;
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     const DType number_type = spec.operands.size() > 1 ? spec.operands[1].type : spec.result.type;
     return std::make_unique<CopyCall<T>>(std::move(plan), spec.result.type, number_type);
@@ -457,7 +460,7 @@ std::unique_ptr<Call> prepare_copy(const CallArray& x, const Shape& shape) {
   for (int d = 0; d < x.shape.rank(); ++d) source.strides[d] = x.shape[d] == 1 ? 0 : x.strides[d];
   plan.segments = {{0, plan.sizes[0]}};
   plan.sources = {source};
-  if (auto turn = prepare_turn(plan, x.type)) return turn;
+  if (auto view = prepare_view(plan, x.type)) return view;
   return with_bytes_of(x.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     return std::make_unique<CopyCall<T>>(std::move(plan), x.type, x.type);
   });
