@@ -47,15 +47,24 @@ Four load_four(const uint32_t* from) {
 }
 void store_four(uint32_t* to, const Four& words) { std::memcpy(to, &words, sizeof words); }
 
+/// Words of two vectors of 16 bytes in turn, from `first` on.
+template <size_t first, class Vector, size_t... i>
+Vector in_turn(const Vector& a, const Vector& b, std::index_sequence<i...>) {
+  return __builtin_shufflevector(a, b, (first + i / 2 + i % 2 * sizeof...(i))...);
+}
+
 /// to[2 * j + i] = from[i * stride + j] for i < 2, j < n: two rows become pairs.
 template <class Word> void join_two(Word* to, const Word* from, int64_t stride, int64_t n) {
+  constexpr size_t side = 16 / sizeof(Word);
+  typedef Word Vector __attribute__((vector_size(16)));
   int64_t j = 0;
-  if constexpr (std::is_same_v<Word, uint32_t>) {
-    for (; j + 4 <= n; j += 4, to += 8) {
-      const Four a = load_four(from + j), b = load_four(from + stride + j);
-      store_four(to, __builtin_shufflevector(a, b, 0, 4, 1, 5));
-      store_four(to + 4, __builtin_shufflevector(a, b, 2, 6, 3, 7));
-    }
+  for (; j + int64_t{side} <= n; j += side, to += 2 * side) {
+    Vector a, b;
+    std::memcpy(&a, from + j, sizeof a);
+    std::memcpy(&b, from + stride + j, sizeof b);
+    const Vector pairs[] = {in_turn<0>(a, b, std::make_index_sequence<side>()),
+                            in_turn<side / 2>(a, b, std::make_index_sequence<side>())};
+    std::memcpy(to, pairs, sizeof pairs);
   }
   for (; j < n; ++j, to += 2) to[0] = from[j], to[1] = from[stride + j];
 }

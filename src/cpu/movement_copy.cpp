@@ -118,8 +118,35 @@ template <class T> class CopyCall final : public Call {
     for (int d = 1; d < plan_.rank && ++index[d] == plan_.sizes[d]; ++d) index[d] = 0;
   }
 
+  // Whether rows are a word of each operand, which stand behind one another there.
+  bool takes_words() const {
+    constexpr int64_t most_bytes = 256;
+    if (plan_.sizes[0] * static_cast<int64_t>(sizeof(T)) > most_bytes) return false;
+    return std::all_of(plan_.segments.begin(), plan_.segments.end(), [&](const Segment& s) {
+      return s.operand != fill && s.length == 1 && plan_.sources[static_cast<size_t>(s.operand)].strides[1] == 1;
+    });
+  }
+
+  // Some of each operand side by side, which the cache holds, and turned over.
+  void put_words(T* out, int64_t first, int64_t rows, const CallData& data) const {
+    constexpr auto held = static_cast<int64_t>(16384 / sizeof(T));
+    alignas(64) T words[static_cast<size_t>(held)];
+    const int64_t row = plan_.sizes[0], most = held / row;
+    for (int64_t r = 0, some = 0; r < rows; r += some) {
+      some = std::min(most, rows - r);
+      for (int64_t i = 0; i < row; ++i) {
+        const Segment& segment = plan_.segments[static_cast<size_t>(i)];
+        const T* const from = static_cast<const T*>(data.operand(segment.operand));
+        const int64_t offset = plan_.sources[static_cast<size_t>(segment.operand)].offset;
+        std::memcpy(words + i * most, from + offset + first + r, static_cast<size_t>(some) * sizeof(T));
+      }
+      BlockCopy({2, {row, some}, {1, row}, {most, 1}}, sizeof(T), 0, 1).run_here(out + r * row, words);
+    }
+  }
+
   // Whole rows, segment by segment.
   void put_rows(T* out, int64_t first, int64_t rows, const CallData& data, T value) const {
+    if (takes_words()) return put_words(out, first, rows, data);
     const int64_t row = plan_.sizes[0];
     for (const Segment& segment : plan_.segments) {
       T* to = out + segment.start;
@@ -134,10 +161,6 @@ template <class T> class CopyCall final : public Call {
       }
       const Source& source = plan_.sources[static_cast<size_t>(segment.operand)];
       const T* from = static_cast<const T*>(data.operand(segment.operand)) + source.offset + first * source.strides[1];
-      if (length == 1 && source.strides[1] == 1) {
-        for (int64_t r = 0; r < rows; ++r) to[r * row] = from[r];
-        continue;
-      }
       constexpr auto size = static_cast<int64_t>(sizeof(T));
       copy_rows({rows, static_cast<size_t>(length * size), row * size, source.strides[1] * size}, to, from);
     }
