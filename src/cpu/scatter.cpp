@@ -6,6 +6,7 @@
 
 #include "cpu/dispatch.hpp"
 #include "graph/reducer.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -28,9 +29,8 @@ template <class T> Computed<T>* sums(const CallData& data) {
 // Halves that were added up in float are rounded once. `at` is the first element of a row of `count`.
 template <class T> void round_row(const CallData& data, int64_t at, int64_t count) {
   if constexpr (is_half<T>) {
-    const float* from = static_cast<const float*>(data.scratch) + at;
-    T* out = static_cast<T*>(data.result) + at;
-    for (int64_t i = 0; i < count; ++i) out[i] = T(from[i]);
+    convert_elements(static_cast<T*>(data.result) + at, dtype_of<T>, static_cast<const float*>(data.scratch) + at,
+                     Float32, count);
   }
 }
 
@@ -147,7 +147,7 @@ template <class T, bool add> class ScatterCall final : public Call {
         cut_(lines_of(spec.operands[0].shape, dim), spec.operands[1].shape.count()), fills_(is_fill(spec.operands[0])),
         same_(is_fill(spec.operands[2]) ? lines_of(spec.operands[0].shape, dim).inner : 0),
         sum_bytes_(add ? sum_bytes<T>(spec.result.shape) : 0) {
-    if constexpr (add && std::is_floating_point_v<T>)
+    if constexpr (add && std::is_floating_point_v<Computed<T>>)
       combine_ = spec.op->reducer->body.of(scalar_type(spec.result.type)).combine;
   }
 
@@ -167,7 +167,7 @@ template <class T, bool add> class ScatterCall final : public Call {
       const T* const same = same_ > 0 ? same_row(data) : nullptr;
       const auto plus_update = [&](int64_t to, int64_t from, int64_t count) {
         const T* const added = same ? same : updates + from;
-        if (count >= worth_a_call && combine_) return combine_(out + to, added, count);
+        if (count >= worth_a_call && combine_) return combine_row(out + to, added, count);
         for (int64_t i = 0; i < count; ++i) out[to + i] = plus(out[to + i], static_cast<Computed<T>>(added[i]));
       };
       cut_.each(chunk, op_, indices(data), sorted(data), beginning(out, data), plus_update);
@@ -183,6 +183,21 @@ template <class T, bool add> class ScatterCall final : public Call {
   Integers indices(const CallData& data) const { return {data.operands[1], index_type_}; }
   void* sorted(const CallData& data) const { return static_cast<unsigned char*>(data.scratch) + sum_bytes_; }
 
+  /// out[i] += x[i].
+  void combine_row(Computed<T>* out, const T* x, int64_t count) const {
+    if constexpr (is_half<T>) {
+      constexpr int64_t strip = 512;
+      float wide[strip];
+      for (int64_t i = 0; i < count; i += strip) {
+        const int64_t some = std::min(strip, count - i);
+        convert_elements(wide, Float32, x + i, dtype_of<T>, some);
+        combine_(out + i, wide, some);
+      }
+    } else {
+      combine_(out, x, count);
+    }
+  }
+
   T* same_row(const CallData& data) const {
     return reinterpret_cast<T*>(static_cast<unsigned char*>(sorted(data)) + cut_.scratch_bytes());
   }
@@ -192,6 +207,7 @@ template <class T, bool add> class ScatterCall final : public Call {
     return [out, target = static_cast<const T*>(data.operands[0]), fills = fills_](int64_t at, int64_t count) {
       if (static_cast<const void*>(out) == target && !fills) return;
       if (fills) std::fill_n(out + at, count, static_cast<To>(*target));
+      else if constexpr (is_half<T>) convert_elements(out + at, dtype_of<To>, target + at, dtype_of<T>, count);
       else std::transform(target + at, target + at + count, out + at, [](T x) { return static_cast<To>(x); });
     };
   }
