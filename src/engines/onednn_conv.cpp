@@ -10,6 +10,9 @@
 #include <cstring>
 #include <deque>
 #include <optional>
+#include <string>
+
+#include <rosin/error.hpp>
 
 #include "base/hash.hpp"
 #include "base/workers.hpp"
@@ -117,6 +120,15 @@ Description backward_weights_description(const ConvSpec& spec, const Layouts& l,
                                                             &l.y, w.stride, w.dilation, w.pad_low, w.pad_high),
         what);
   return described(&desc, attributes(false, what).get(), hint, what);
+}
+
+/// oneDNN takes what its machine code does not by loops of which each step takes nanoseconds; our own engines are some
+/// hundred times as fast.
+Primitive in_machine_code(Description description) {
+  if (engine_of(description.get()).starts_with("ref")) {
+    throw Error(ErrorKind::backend, std::string(what) + ": oneDNN has no machine code for these sizes");
+  }
+  return Primitive(std::move(description), what);
 }
 
 /// A reorder of weights between two layouts.
@@ -262,12 +274,12 @@ class OnednnConv final : public VendorCall {
 
   Primitive make_primitive(const ConvSpec& spec, const dnnl_memory_desc_t& weights) const {
     const Layouts layouts = layouts_of(spec, weights);
-    if (spec.kind == ConvKind::forward) return Primitive(forward_description(spec, layouts), what);
+    if (spec.kind == ConvKind::forward) return in_machine_code(forward_description(spec, layouts));
     const Description hint = forward_description(spec, layouts_of(spec, weights_layout(spec, type_, true)));
     if (spec.kind == ConvKind::backward_data) {
-      return Primitive(backward_data_description(spec, layouts, hint.get()), what);
+      return in_machine_code(backward_data_description(spec, layouts, hint.get()));
     }
-    return Primitive(backward_weights_description(spec, layouts, hint.get()), what);
+    return in_machine_code(backward_weights_description(spec, layouts, hint.get()));
   }
 
   /// The workspace: packed weights (or one partial gradient per chunk), logical weights turned round, reorder's
