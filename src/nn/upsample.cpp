@@ -76,9 +76,13 @@ Array Upsample::operator()(const Array& x) const {
       return reshape(x, sizes);
     }
     if (mode != UpsampleMode::nearest) return interpolate(x, {.size = Extents(sizes), .align_corners = true});
-    std::vector<std::vector<int64_t>> places;
-    for (int d = 0; d < spatial; ++d) places.push_back(nearest(x.size(d), sizes[static_cast<size_t>(d)]));
-    return picked(x, 0, places);
+    TapsKey key("Upsample");
+    for (int d = 0; d < spatial; ++d) key.add(x.size(d)).add(sizes[static_cast<size_t>(d)]);
+    return picked(x, 0, key, [&] {
+      std::vector<std::vector<int64_t>> places;
+      for (int d = 0; d < spatial; ++d) places.push_back(nearest(x.size(d), sizes[static_cast<size_t>(d)]));
+      return places;
+    });
   });
 }
 

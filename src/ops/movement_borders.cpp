@@ -60,12 +60,13 @@ std::vector<int64_t> places_of(int64_t size, const Widths& widths, PadMode mode)
   return places;
 }
 
-/// Whether tables of places say what stands where: of numbers that are added up backwards, and of dims that are not so
-/// large that the tables would count.
+/// Whether tables of places say what stands where: of numbers that are added up backwards, and of many lines, beside
+/// which the tables do not count.
 bool has_places(const Array& x, int dim, const Widths& widths) {
-  constexpr int64_t most = 1 << 16;
+  constexpr int64_t many_lines = 64;
   const bool adds = is_float(x.dtype()) || is_complex(x.dtype());
-  return adds && (widths.first > 0 || widths.second > 0) && x.size(dim) + widths.first + widths.second <= most;
+  const int64_t places = x.size(dim) + widths.first + widths.second;
+  return adds && (widths.first > 0 || widths.second > 0) && places * many_lines <= x.count();
 }
 
 /// Where a range begins, from the front of its dim, and how it goes on.
@@ -130,12 +131,20 @@ Array pad(const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, P
   Array result = x;
   for (size_t d = 0; d < widths.size();) {
     const size_t first = d;
-    std::vector<std::vector<int64_t>> places;  // of neighbouring dims
+    TapsKey key("pad");
+    key.add(static_cast<int64_t>(mode));
     for (; d < widths.size() && has_places(x, static_cast<int>(d), widths[d]); ++d) {
-      places.push_back(places_of(x.size(static_cast<int>(d)), widths[d], mode));
+      key.add(x.size(static_cast<int>(d))).add(widths[d].first).add(widths[d].second);
     }
-    if (!places.empty()) result = picked(result, static_cast<int>(first), places);
-    else result = padded(result, static_cast<int>(d), widths[d], mode), ++d;
+    if (d == first) {
+      result = padded(result, static_cast<int>(d), widths[d], mode), ++d;
+      continue;
+    }
+    result = picked(result, static_cast<int>(first), key, [&] {
+      std::vector<std::vector<int64_t>> places;  // of neighbouring dims
+      for (size_t i = first; i < d; ++i) places.push_back(places_of(x.size(static_cast<int>(i)), widths[i], mode));
+      return places;
+    });
   }
   return result;
 }

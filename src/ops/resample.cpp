@@ -86,18 +86,31 @@ WeighedTaps taps_of(const Resizing& r, const InterpolateOptions& options) {
   return options.antialias ? smoothed(r, is_cubic) : neighbours_of(r, is_cubic, options.align_corners);
 }
 
-/// x with its dims made by `make` (what each is made of), as many at once as change side by side.
-template <class Part, class Make, class Apply>
-Array resized(const Array& x, const std::vector<Resizing>& dims, Make make, Apply apply) {
+/// x with its dims made by `apply(x, dim, resizings)`, as many at once as change side by side.
+template <class Apply> Array resized(const Array& x, const std::vector<Resizing>& dims, Apply apply) {
   const auto changes = [&](size_t d) { return dims[d].in != dims[d].out || dims[d].ratio != 1; };
   Array y = x;
   for (size_t d = 0; d < dims.size(); ++d) {
-    std::vector<Part> parts;
+    std::vector<Resizing> side_by_side;
     const auto first = static_cast<int>(d);
-    for (; d < dims.size() && changes(d); ++d) parts.push_back(make(dims[d]));
-    if (!parts.empty()) y = apply(y, first, parts);
+    for (; d < dims.size() && changes(d); ++d) side_by_side.push_back(dims[d]);
+    if (!side_by_side.empty()) y = apply(y, first, side_by_side);
   }
   return y;
+}
+
+TapsKey key_of(const std::vector<Resizing>& dims, const InterpolateOptions& options) {
+  TapsKey key("interpolate");
+  key.add(static_cast<int64_t>(options.mode)).add(int64_t{options.align_corners}).add(int64_t{options.antialias});
+  for (const Resizing& r : dims) key.add(r.in).add(r.out).add(r.ratio);
+  return key;
+}
+
+/// What `make` makes of each.
+template <class Make> auto each_of(const std::vector<Resizing>& dims, Make make) {
+  std::vector<decltype(make(dims[0]))> all;
+  for (const Resizing& r : dims) all.push_back(make(r));
+  return all;
 }
 
 /// `within`: the point of a new element that counts, 0 its beginning, 1/2 its middle.
@@ -155,11 +168,17 @@ Array interpolate(const Array& x, const InterpolateOptions& options) {
   for (int d = 0; d < spatial; ++d) dims.push_back(resizing_of(x, options, d, spatial));
   const bool exact = options.mode == Interpolation::nearest_exact;
   if (exact || options.mode == Interpolation::nearest) {
-    return resized<std::vector<int64_t>>(
-        x, dims, [&](const Resizing& r) { return nearest(r, exact ? 0.5 : 0); }, picked);
+    return resized(x, dims, [&](const Array& y, int dim, const std::vector<Resizing>& some) {
+      return picked(y, dim, key_of(some, options), [&] {
+        return each_of(some, [&](const Resizing& r) { return nearest(r, exact ? 0.5 : 0); });
+      });
+    });
   }
-  return resized<WeighedTaps>(
-      as_float(x), dims, [&](const Resizing& r) { return taps_of(r, options); }, weighed);
+  return resized(as_float(x), dims, [&](const Array& y, int dim, const std::vector<Resizing>& some) {
+    return weighed(y, dim, key_of(some, options), [&] {
+      return each_of(some, [&](const Resizing& r) { return taps_of(r, options); });
+    });
+  });
 }
 
 }  // namespace rosin

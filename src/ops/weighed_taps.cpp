@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <numeric>
 
 #include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
@@ -41,7 +43,120 @@ Array record_weighed(const Array& x, const Array& places, const Array& weights, 
   return record(weighed_op, in, x.dtype(), shape, Attributes::of(how));
 }
 
-Array vector_of(const std::vector<int32_t>& places) { return Array(places, {static_cast<int64_t>(places.size())}); }
+/// Of neighbouring dims, as many as one op takes: there and back.
+struct Tables {
+  WeighedAttributes how;
+  std::vector<int64_t> out;
+  Array places, weights;
+};
+
+Tables tables_of(std::span<const WeighedTaps> taps, DType type) {
+  Tables made;
+  made.how.dims = static_cast<int32_t>(taps.size());
+  std::vector<int32_t> places;
+  std::vector<double> weights;
+  for (size_t d = 0; d < taps.size(); ++d) {
+    made.out.push_back(taps[d].out());
+    made.how.taps[0][d] = taps[d].most();
+    taps[d].append(made.how.taps[0][d], places, weights);
+  }
+  for (size_t d = 0; d < taps.size(); ++d) {
+    made.how.taps[1][d] = taps[d].most_back();
+    taps[d].append_back(made.how.taps[1][d], places, weights);
+  }
+  const Shape shape{static_cast<int64_t>(places.size())};
+  made.places = table(Array(places, shape));
+  made.weights = table(type == Float32 ? Array(std::vector<float>(weights.begin(), weights.end()), shape)
+                                       : Array(weights, shape));
+  return made;
+}
+
+std::vector<Tables> all_tables(std::span<const WeighedTaps> taps, DType type) {
+  constexpr size_t most = WeighedAttributes::most_dims;
+  std::vector<Tables> all;
+  for (size_t d = 0; d < taps.size(); d += most) {
+    all.push_back(tables_of(taps.subspan(d, std::min(most, taps.size() - d)), type));
+  }
+  return all;
+}
+
+/// The tables that a thread has asked for last.
+class LastTables {
+ public:
+  static LastTables& of_thread() {
+    static thread_local LastTables tables;
+    return tables;
+  }
+
+  const std::vector<Tables>* find(const TapsKey& key) {
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
+    if (found == kept_.end()) return nullptr;
+    std::rotate(found, found + 1, kept_.end());
+    return &kept_.back().tables;
+  }
+  void keep(const TapsKey& key, const std::vector<Tables>& tables) {
+    constexpr size_t most = 32;
+    constexpr int64_t most_elements = int64_t{1} << 22;
+    kept_.push_back({key, tables});
+    while (kept_.size() > most || (kept_.size() > 1 && elements() > most_elements)) kept_.erase(kept_.begin());
+  }
+
+ private:
+  struct Kept {
+    TapsKey key;
+    std::vector<Tables> tables;
+
+    int64_t elements() const {
+      return std::accumulate(tables.begin(), tables.end(), int64_t{0},
+                             [](int64_t sum, const Tables& one) { return sum + one.places.count(); });
+    }
+  };
+  int64_t elements() const {
+    return std::accumulate(kept_.begin(), kept_.end(), int64_t{0},
+                           [](int64_t sum, const Kept& kept) { return sum + kept.elements(); });
+  }
+
+  std::vector<Kept> kept_;  // the ones used last come last
+};
+
+std::vector<Tables> kept_tables(const TapsKey& given, DType type, const std::function<std::vector<WeighedTaps>()>& make) {
+  TapsKey key = given;
+  key.add(static_cast<int64_t>(type)).add(int64_t{Context::current().device});
+  if (const std::vector<Tables>* kept = LastTables::of_thread().find(key)) return *kept;
+  std::vector<Tables> tables = all_tables(make(), type);
+  LastTables::of_thread().keep(key, tables);
+  return tables;
+}
+
+/// x with dims from `dim` on made by the tables that `tables` gives for a type, on the device of x.
+template <class Find> Array made_by(const Array& x, int dim, const Find& tables) {
+  if (is_half(x.dtype())) return narrow(made_by(wide(x), dim, tables), x);
+  if (is_complex(x.dtype())) return view_as_complex(made_by(view_as_real(x), dim + 1, tables));
+  const DeviceScope scope(*x.node());
+  Array y = x;
+  for (const Tables& one : tables(x.dtype())) {
+    WeighedAttributes how = one.how;
+    how.dim = dim;
+    Shape shape = y.shape();
+    for (const int64_t out : one.out) shape = with_size(shape, dim++, out);
+    y = record_weighed(y, one.places, one.weights, shape, how);
+  }
+  return y;
+}
+
+bool takes_weights(DType type) { return is_float(type) || is_complex(type); }
+
+std::vector<WeighedTaps> taps_at(const Array& x, int dim, std::span<const std::vector<int64_t>> places) {
+  std::vector<WeighedTaps> taps;
+  for (size_t d = 0; d < places.size(); ++d) {
+    taps.emplace_back(x.size(dim + static_cast<int>(d)));
+    for (const int64_t place : places[d]) {
+      taps.back().add(place, 1);
+      taps.back().end_element();
+    }
+  }
+  return taps;
+}
 
 }  // namespace
 
@@ -110,44 +225,15 @@ void WeighedTaps::append_back(int32_t count, std::vector<int32_t>& places, std::
 }
 
 Array weighed(const Array& x, int dim, std::span<const WeighedTaps> taps) {
-  if (is_half(x.dtype())) return narrow(weighed(wide(x), dim, taps), x);
-  if (is_complex(x.dtype())) return view_as_complex(weighed(view_as_real(x), dim + 1, taps));
-  constexpr int most = WeighedAttributes::most_dims;
-  if (taps.size() > most) return weighed(weighed(x, dim, taps.first(most)), dim + most, taps.subspan(most));
-  WeighedAttributes how;
-  how.dim = dim;
-  how.dims = static_cast<int32_t>(taps.size());
-  Shape shape = x.shape();
-  std::vector<int32_t> places;
-  std::vector<double> weights;
-  for (int d = 0; d < how.dims; ++d) {
-    const WeighedTaps& one = taps[static_cast<size_t>(d)];
-    how.taps[0][d] = one.most();
-    one.append(how.taps[0][d], places, weights);
-    shape = with_size(shape, dim + d, one.out());
-  }
-  for (int d = 0; d < how.dims; ++d) {
-    const WeighedTaps& one = taps[static_cast<size_t>(d)];
-    how.taps[1][d] = one.most_back();
-    one.append_back(how.taps[1][d], places, weights);
-  }
-  const DeviceScope scope(*x.node());
-  const Array at = table(vector_of(places)), of = table(cast(Array(weights, at.shape()), x.dtype()));
-  return record_weighed(x, at, of, shape, how);
+  return made_by(x, dim, [&](DType type) { return all_tables(taps, type); });
+}
+
+Array weighed(const Array& x, int dim, const TapsKey& key, const std::function<std::vector<WeighedTaps>()>& make) {
+  return made_by(x, dim, [&](DType type) { return kept_tables(key, type, make); });
 }
 
 Array picked(const Array& x, int dim, std::span<const std::vector<int64_t>> places) {
-  if (is_float(x.dtype()) || is_complex(x.dtype())) {
-    std::vector<WeighedTaps> taps;
-    for (size_t d = 0; d < places.size(); ++d) {
-      taps.emplace_back(x.size(dim + static_cast<int>(d)));
-      for (const int64_t place : places[d]) {
-        taps.back().add(place, 1);
-        taps.back().end_element();
-      }
-    }
-    return weighed(x, dim, taps);
-  }
+  if (takes_weights(x.dtype())) return weighed(x, dim, taps_at(x, dim, places));
   const DeviceScope scope(*x.node());
   Array y = x;
   for (size_t d = 0; d < places.size(); ++d) {
@@ -155,6 +241,12 @@ Array picked(const Array& x, int dim, std::span<const std::vector<int64_t>> plac
     y = gather(y, table(Array(places[d], {count})), dim + static_cast<int>(d));
   }
   return y;
+}
+
+Array picked(const Array& x, int dim, const TapsKey& key,
+             const std::function<std::vector<std::vector<int64_t>>()>& make) {
+  if (!takes_weights(x.dtype())) return picked(x, dim, make());
+  return weighed(x, dim, key, [&] { return taps_at(x, dim, make()); });
 }
 
 }  // namespace rosin

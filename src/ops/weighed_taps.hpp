@@ -2,7 +2,9 @@
 // resample.cpp (who makes them).
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -52,5 +54,23 @@ Array weighed(const Array& x, int dim, std::span<const WeighedTaps> taps);
 
 /// x with the elements of those dims at `places`, one list for each dim.
 Array picked(const Array& x, int dim, std::span<const std::vector<int64_t>> places);
+
+/// What taps follow from, all of it, with the op's name in front: a thread keeps the tables of the last ones.
+class TapsKey {
+ public:
+  explicit TapsKey(std::string_view op) : op_(op) {}
+  TapsKey& add(int64_t number) { return numbers_.push_back(number), *this; }
+  TapsKey& add(double number) { return add(std::bit_cast<int64_t>(number)); }
+  bool operator==(const TapsKey&) const = default;
+
+ private:
+  std::string_view op_;  // a literal
+  std::vector<int64_t> numbers_;
+};
+
+/// The same two, of what `make` makes where its tables are not at hand.
+Array weighed(const Array& x, int dim, const TapsKey& key, const std::function<std::vector<WeighedTaps>()>& make);
+Array picked(const Array& x, int dim, const TapsKey& key,
+             const std::function<std::vector<std::vector<int64_t>>()>& make);
 
 }  // namespace rosin
