@@ -31,8 +31,8 @@ struct AttentionResult {
 };
 
 /// v softmax(kᵀ q scale + bias). q is (features, q length, batch), k (features, kv length, batch), v (features of v,
-/// kv length, batch); with fewer kv heads k and v have as many features as those take. A query that may see nothing
-/// gives NaN. Errors (shape): heads do not divide the features; lengths, features or batches differ.
+/// kv length, batch); with fewer kv heads k and v have as many features as those take. A query that may see none of the
+/// keys gives NaN; where there are no keys, results are 0. Errors (shape): heads do not divide the features; lengths, features or batches differ.
 ROSIN_API AttentionResult dot_product_attention(const Array& q, const Array& k, const Array& v,
                                                 const AttentionOptions& options = {});
 /// The scores alone.
@@ -77,7 +77,7 @@ struct KeyValueCache {
   Array keys;            // (features, places, batch)
   Array values;          // (features of v, places, batch)
   int64_t length = 0;    // places that are filled
-  int64_t capacity = 0;  // places at most; 0: those that there is memory for
+  int64_t capacity = 0;  // places at most; 0: no limit
 };
 
 /// out_proj(attention of q_proj(q), k_proj(k), v_proj(v)). Source: Flux.MultiHeadAttention.
@@ -108,7 +108,7 @@ struct ROSIN_API MultiHeadAttention {
   /// The scores too, as Flux's call.
   AttentionResult attend(const Array& q, const Array& k, const Array& v, const AttentionOptions& how = {}) const;
 
-  /// An empty cache.
+  /// An empty cache of so many places at most; 0: no limit.
   KeyValueCache cache(int64_t capacity, int64_t batch) const;
   /// The causal attention of x (in, length, batch), which follows what the cache holds, to that and to itself; puts x
   /// into the cache. Errors: argument (the capacity is exceeded), shape (another batch than the cache's); it stays as

@@ -27,11 +27,11 @@ namespace {
 /// Places of a cache that there is memory for in the beginning.
 constexpr int64_t first_places = 64;
 
-/// x (features, places, batch) with memory for so many places.
+/// x (features, places, batch) with memory for so many places, of `capacity` at most where that is not 0.
 Array with_room(const Array& x, int64_t length, int64_t capacity) {
   int64_t places = std::max(x.size(1), first_places);
   while (places < length) places *= 2;
-  places = std::min(places, capacity);
+  if (capacity > 0) places = std::min(places, capacity);
   return places > x.size(1) ? pad(x, 1, 0, places - x.size(1)) : x;
 }
 
@@ -212,16 +212,15 @@ AttentionResult MultiHeadAttention::attend(const Array& q, const Array& k, const
 KeyValueCache MultiHeadAttention::cache(int64_t capacity, int64_t batch) const {
   const DeviceScope scope(*q_proj.weight.node());
   const DType type = q_proj.weight.dtype();
-  const int64_t places = std::min(capacity, first_places);
+  const int64_t places = capacity > 0 ? std::min(capacity, first_places) : first_places;
   return {zeros({features_out(k_proj), places, batch}, type), zeros({features_out(v_proj), places, batch}, type), 0,
           capacity};
 }
 
 Array MultiHeadAttention::next(const Array& x, KeyValueCache& cache) const {
   return located(*this, [&] {
-    const int64_t memory = cache.keys.is_nothing() ? 0 : cache.keys.size(1), added = x.rank() == 3 ? x.size(1) : 0;
-    const int64_t capacity = cache.capacity > 0 ? cache.capacity : memory, length = cache.length + added;
-    if (x.rank() != 3 || length > capacity) {
+    const int64_t capacity = cache.capacity, added = x.rank() == 3 ? x.size(1) : 0, length = cache.length + added;
+    if (x.rank() != 3 || cache.keys.is_nothing() || (capacity > 0 && length > capacity)) {
       throw Error(ErrorKind::argument,
                   "MultiHeadAttention::next: x is (features, length, batch) and fits into the cache; got " +
                       to_string(x.shape()) + " after " + std::to_string(cache.length) + " of " +

@@ -202,6 +202,10 @@ TEST(MultiHeadAttention, MemoryOfACacheGrowsWithWhatItHolds) {
   layer.next(slice(x, 1, 0, 100), small);
   EXPECT_EQ(small.keys.shape(), Shape({16, 100, 2})) << "no more than the capacity";
   EXPECT_THROW(layer.next(slice(x, 1, 0, 1), small), Error);
+  KeyValueCache endless = layer.cache(0, 2), none;
+  EXPECT_TRUE(allclose(layer.next(x, endless), whole, {.rtol = 1e-4, .atol = 1e-5}));
+  EXPECT_EQ(endless.keys.shape(), Shape({16, 256, 2})) << "a capacity of 0 is no limit";
+  EXPECT_THROW(layer.next(x, none), Error);
 }
 
 TEST(Transformer, LayersGoOnFromACache) {
