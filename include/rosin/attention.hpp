@@ -32,7 +32,8 @@ struct AttentionResult {
 
 /// v softmax(kᵀ q scale + bias). q is (features, q length, batch), k (features, kv length, batch), v (features of v,
 /// kv length, batch); with fewer kv heads k and v have as many features as those take. A query that may see none of the
-/// keys gives NaN; where there are no keys, results are 0. Errors (shape): heads do not divide the features; lengths, features or batches differ.
+/// keys gives NaN; where there are no keys, results are 0. Errors (shape): heads do not divide the features; lengths,
+/// features or batches differ.
 ROSIN_API AttentionResult dot_product_attention(const Array& q, const Array& k, const Array& v,
                                                 const AttentionOptions& options = {});
 /// The scores alone.

@@ -69,8 +69,9 @@ struct Tangent {
 /// that of the product with a cotangent is linear in the cotangent. Source: jax.jvp.
 ROSIN_API Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v);
 
-/// (elements of f(x), elements of x): row i is the gradient of element i, both in column-major order. f is called once
-/// for each row, or for each column where there are fewer. Source: Zygote.jacobian.
+/// (elements of f(x), elements of x): row i is the gradient of element i, both in column-major order. All
+/// rows are computed at once, or all columns where there are fewer, with f under vmap; one by one where f looks at
+/// values, has a custom_gradient or records too much for that. Source: Zygote.jacobian, jax.jacobian.
 ROSIN_API Array jacobian(const ArrayFunction& f, const Array& x);
 
 namespace detail {

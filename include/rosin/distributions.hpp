@@ -7,7 +7,8 @@
 // type of the result is that of the options; Float64 is drawn with 53 random bits, all else with 24.
 //
 // Errors: shape (a parameter does not broadcast to the shape), dtype (the options state a type that is no float, but
-// for counts). Parameters are not looked at: where one is outside its range the elements mean nothing, mostly NaN.
+// for counts). argument (a parameter that is a C++ number lies outside its range). Arrays are not looked
+// at: where one is outside its range the elements mean nothing, mostly NaN.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ ROSIN_API Array gumbel(Rng& rng, const Shape& shape, const Array& location = 0, 
 ROSIN_API Array gumbel(const Shape& shape, const Array& location = 0, const Array& scale = 1,
                        const ArrayOptions& options = Float32);
 /// Normal numbers that lie in [low, high], by the inverse of the distribution function, as torch.nn.init.trunc_normal_.
-/// Both bounds on one side of the mean must begin within 4 deviations of it (Float64: 7); beyond, elements are coarse.
+/// Both bounds on one side of the mean must begin within 4 deviations of it (Float64: 7); beyond, that is an Error
+/// (argument) of numbers, and of arrays elements mean nothing.
 /// (truncated_normal of a shape alone is the initialiser, init.hpp.)
 ROSIN_API Array truncated_normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation,
                                  const Array& low, const Array& high, const ArrayOptions& options = Float32);

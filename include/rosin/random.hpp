@@ -85,7 +85,8 @@ ROSIN_API void seed(uint64_t value);
 /// This thread's generator; functions without an Rng draw from it.
 ROSIN_API Rng& default_rng();
 
-/// Numbers in [low, high): of `type`, Float32 from 24 random bits, Float64 from 53; halves are rounded Float32.
+/// Numbers in [low, high): of `type`, Float32 from 24 random bits, Float64 from 53, Float16 from 11,
+/// BFloat16 from 8; halves between other bounds than 0 and 1 are rounded, and may be `high`.
 ROSIN_API Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type = Float32);
 ROSIN_API Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options);
 ROSIN_API Array uniform(const Shape& shape, const Array& low = 0, const Array& high = 1, DType type = Float32);

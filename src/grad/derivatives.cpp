@@ -1,6 +1,7 @@
 // Jacobians, Hessians and products with them, by gradient calls: see rosin/derivatives.hpp.
 #include <rosin/derivatives.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/vmap.hpp>
 
 #include "graph/context.hpp"
 
@@ -20,24 +22,45 @@ void check_direction(const char* op, const Array& x, const Array& v) {
                                     " and " + to_string(x.shape()) + "; expand it");
 }
 
-Array element(const Array& x, int64_t i) { return select(reshape(x, {-1}), 0, i); }
-
-/// 1 at element i of an array like x, else 0.
-Array unit(const Array& x, int64_t i) {
-  const DeviceScope scope(*x.node());
-  return cast(eq(reshape(arange(x.count()), x.shape()), i), x.dtype());
-}
-
 /// Zeros where nothing depends on x.
 Array or_zeros(const Array& g, const Array& x) { return g.is_nothing() ? zeros_like(x) : g; }
 
 Array gradient_of(const ArrayFunction& f, const Array& x) { return or_zeros(gradient(f, x), x); }
 
-/// Vectors side by side as the columns (or rows) of a matrix; (n, 0) or (0, n) of none.
-Array matrix_of(const std::vector<Array>& vectors, int64_t n, int dim, const Array& like) {
-  if (!vectors.empty()) return stack(vectors, dim);
-  const DeviceScope scope(*like.node());
-  return zeros(dim == 0 ? Shape{0, n} : Shape{n, 0}, like.dtype());
+/// Arrays like x that are 1 at one element, from `first` on, and 0 elsewhere: `count` of them along a last dim.
+Array units_of(const Array& x, int64_t first, int64_t count) {
+  const DeviceScope scope(*x.node());
+  const Shape shape = x.shape();
+  std::vector<int64_t> sizes(shape.begin(), shape.end());
+  sizes.push_back(count);
+  const Array places = reshape(detail::integer_range(0, 1, x.count()), {-1, 1});
+  return reshape(cast(eq(places, reshape(detail::integer_range(first, 1, count), {1, -1})), x.dtype()), sizes);
+}
+
+/// f of each array along the last dim, as columns: of all at once, or one by one where a function looks at values or
+/// has a gradient of its own.
+Array columns_of(const ArrayFunction& f, const Array& units) {
+  try {
+    return vmap(f, units);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::argument) throw;
+  }
+  std::vector<Array> columns;
+  for (int64_t i = 0; i < units.size(-1); ++i) columns.push_back(f(select(units, -1, i)));
+  return stack(columns, 1);
+}
+
+/// The vectors of `rows` elements that f gives for each element of x, as columns, from an array that is 1 there and 0
+/// elsewhere: so many at once that what they are made of does not fill the memory.
+Array columns_of(const ArrayFunction& f, const Array& x, int64_t rows) {
+  constexpr int64_t most_elements = int64_t{1} << 24;
+  const DeviceScope scope(*x.node());
+  const int64_t count = x.count(), together = std::max<int64_t>(1, most_elements / std::max<int64_t>(1, count));
+  std::vector<Array> blocks;
+  for (int64_t first = 0; first < count; first += together) {
+    blocks.push_back(columns_of(f, units_of(x, first, std::min(together, count - first))));
+  }
+  return blocks.empty() ? zeros({rows, 0}, x.dtype()) : blocks.size() == 1 ? blocks[0] : concat(blocks, 1);
 }
 
 }  // namespace
@@ -87,29 +110,23 @@ void check_directions(std::span<const Array> arrays, std::span<const Array> dire
 
 Array jacobian(const ArrayFunction& f, const Array& x) {
   const Array y = f(x);
-  const int64_t rows = y.count(), columns = x.count();
-  std::vector<Array> parts;
-  if (rows <= columns) {
-    for (int64_t i = 0; i < rows; ++i) {
-      const auto one = [&](const Array& a) { return element(f(a), i); };
-      parts.push_back(reshape(gradient_of(one, x), {-1}));
-    }
-    return matrix_of(parts, columns, 0, y);
+  if (y.count() > x.count()) {
+    return columns_of([&](const Array& unit) { return reshape(jvp(f, x, unit).tangent, {-1}); }, x, y.count());
   }
-  for (int64_t i = 0; i < columns; ++i) parts.push_back(reshape(jvp(f, x, unit(x, i)).tangent, {-1}));
-  return matrix_of(parts, rows, 1, y);
+  const auto row = [&](const Array& unit) {
+    return reshape(gradient_of([&](const Array& a) { return sum(f(a) * unit); }, x), {-1});
+  };
+  return transpose(columns_of(row, y, x.count()));
 }
 
 Array hessian(const ArrayFunction& f, const Array& x) {
-  std::vector<Array> rows;
-  for (int64_t i = 0; i < x.count(); ++i) rows.push_back(reshape(hvp(f, x, unit(x, i)), {-1}));
-  return matrix_of(rows, x.count(), 0, x);
+  const auto row = [&](const Array& unit) { return reshape(hvp(f, x, unit), {-1}); };
+  return transpose(columns_of(row, x, x.count()));
 }
 
 Array diaghessian(const ArrayFunction& f, const Array& x) {
-  std::vector<Array> elements;
-  for (int64_t i = 0; i < x.count(); ++i) elements.push_back(element(hvp(f, x, unit(x, i)), i));
-  return elements.empty() ? zeros_like(x) : reshape(stack(elements, 0), x.shape());
+  const auto element = [&](const Array& unit) { return reshape(sum(hvp(f, x, unit) * unit), {1}); };
+  return reshape(columns_of(element, x, 1), x.shape());
 }
 
 Array hvp(const ArrayFunction& f, const Array& x, const Array& v) {

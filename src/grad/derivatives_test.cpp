@@ -7,6 +7,8 @@
 #include <rosin/chain.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
+#include <rosin/einsum.hpp>
+#include <rosin/gradient_rules.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
@@ -47,6 +49,23 @@ TEST(Derivatives, JacobiansAreRightWhicheverSideIsShorter) {
   EXPECT_TRUE(allclose(jacobian(wide, pair), differences(wide, pair), {.rtol = 1e-6, .atol = 1e-8}));
   EXPECT_EQ(jacobian([](const Array& v) { return slice(v, 0, 0, 0); }, x).shape(), (Shape{0, 5}));
   EXPECT_EQ(sum(abs(jacobian([](const Array&) { return ones({2}, Float64); }, x))).item(), 0) << "a constant";
+}
+
+/// Functions that vmap does not take are called for each row.
+TEST(Derivatives, FunctionsMayLookAtValues) {
+  const Array x = doubles({5});
+  const auto bent = [](const Array& v) { return sum(v).item() > 1e9 ? v : square(v); };
+  EXPECT_TRUE(allclose(jacobian(bent, x), diagm(2.0 * x), close));
+  EXPECT_TRUE(allclose(hessian([&](const Array& v) { return sum(bent(v)); }, x), 2.0 * eye(5, Float64), close));
+  const auto own = [](const Array& v) {
+    return custom_gradient(square(v), {v}, [=](const Array& dy) { return 3.0 * dy * v; });
+  };
+  EXPECT_TRUE(allclose(jacobian(own, x), diagm(3.0 * x), close));
+}
+
+TEST(Derivatives, DiagonalsOfLargeHessiansAreMadeInBlocks) {
+  const Array x = doubles({5000});
+  EXPECT_TRUE(allclose(diaghessian([](const Array& v) { return sum(v * v * v); }, x), 6.0 * x, close));
 }
 
 TEST(Derivatives, HessiansAreRight) {

@@ -436,6 +436,28 @@ class Unwatched {
 }  // namespace
 
 struct detail::VmapCall::State {
+  State() { Context::current().check_reads = check_all; }
+  ~State() { close(); }
+
+  /// From now on values may be read.
+  void close() {
+    if (!open) return;
+    open = false;
+    innermost = outer;
+    if (!outer) Context::current().check_reads = nullptr;
+  }
+  void check() const {
+    for (const auto& [one, all] : arguments) {
+      if (one.node()->state.load(std::memory_order_relaxed) != NodeState::pending) refuse_reading();
+    }
+  }
+  static void check_all() {
+    for (const State* call = innermost; call; call = call->outer) call->check();
+  }
+
+  static thread_local State* innermost;
+  bool open = true;
+  State* outer = std::exchange(innermost, this);
   Unwatched unwatched;
   uint64_t start = Context::current().sequence();
   int64_t count = -1;
@@ -444,6 +466,8 @@ struct detail::VmapCall::State {
   InParts parts{InParts::dropping};  // whose numbers are drawn once, for all observations
   StepByStep steps;
 };
+
+constinit thread_local detail::VmapCall::State* detail::VmapCall::State::innermost = nullptr;
 
 detail::VmapCall::VmapCall() : state_(new State) {}
 detail::VmapCall::~VmapCall() { delete state_; }
@@ -456,11 +480,10 @@ Array detail::VmapCall::open(const Array& x) {
 }
 
 std::vector<Array> detail::VmapCall::mapped(const std::vector<Array>& y) {
+  state_->check();
+  state_->close();
   Batching batching(state_->count, state_->start);
-  for (const auto& [one, all] : state_->arguments) {
-    if (one.node()->state.load(std::memory_order_relaxed) != NodeState::pending) refuse_reading();
-    batching.set(one, all);
-  }
+  for (const auto& [one, all] : state_->arguments) batching.set(one, all);
   std::vector<Array> results;
   for (const Array& part : y) {
     const Array all = part.is_nothing() ? part : batching.value_of(part.node());

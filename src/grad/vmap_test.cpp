@@ -318,6 +318,16 @@ TEST(Vmap, RefusesWhatItCannotDo) {
       error_of([&] { vmap([](const Array& a) { return a.item(0) > 0 ? a : -a; }, x); }, ErrorKind::argument),
       "vmap: the function must not look at values, which are those of many observations, nor move arrays to another "
       "device; got one that does, or records more than 20000 ops; use where(condition, a, b)");
+  int looks = 0;
+  const auto halved = [&](const Array& a) {
+    Array b = a;
+    while (sum(b).item() < 1 && ++looks < 3) b = b * 2.0;  // which there would be no end of
+    return b;
+  };
+  EXPECT_THROW(vmap(halved, x), Error);
+  EXPECT_THROW(vmap([&](const Array& a) { return vmap(halved, reshape(a, {1, 3})); }, x), Error);
+  EXPECT_EQ(looks, 0) << "the first look is refused";
+  EXPECT_DOUBLE_EQ(sum(x * 0.0 + 2.0).item(), 30) << "afterwards all may be read";
   EXPECT_EQ(error_of(
                 [&] {
                   vmap(add, x, ones({3, 4}));

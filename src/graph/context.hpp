@@ -115,6 +115,8 @@ class Context {
   bool has_failed = false;
   /// Whether every op is evaluated at its call; see watch.hpp.
   bool watched = false;
+  /// Called after each evaluation where some arrays must not be read: it throws if one was. Null: all may be.
+  void (*check_reads)() = nullptr;
   /// What has a higher sequence number was recorded since the last evaluation of all that is pending.
   uint64_t evaluated = 0;
   /// During a step of an optimiser: which nodes will stand where arrays of the model or the state stood. A device that

@@ -118,6 +118,8 @@ Array poisson(Rng& rng, const Shape& shape, const Array& rate, const ArrayOption
     refuse(ErrorKind::dtype, "poisson", "counts are integers or floats", to_string(type), "cast the result");
   }
   const DrawPlace at("poisson", type, type == Float64 ? Float64 : Float32, options, {&rate});
+  require_number(
+      "poisson", rate, [](double value) { return value >= 0; }, "from 0 on");
   const Array of = at.typed(rate), u = draw(rng, shape, at.drawn);
   const Array many = many_counts(rng, shape, max(of, few), at.drawn);
   return at.finished(where(of < few, few_counts(min(of, few), u), many), shape);

@@ -43,15 +43,36 @@ GammaParts gamma_parts(Rng& rng, const Shape& shape, const Array& a, DType type)
   return {larger, where(small, log(u) / a, 0.0)};
 }
 
+/// Where all four are numbers. Error (argument): the range begins in a tail that its numbers are too coarse for.
+void require_near(const Array& mean, const Array& deviation, const Array& low, const Array& high, DType drawn) {
+  const Array* const parameters[] = {&mean, &deviation, &low, &high};
+  double numbers[4];
+  for (int i = 0; i < 4; ++i) {
+    const Node& node = *parameters[i]->node();
+    if (!is_scalar(node)) return;
+    const ScalarValue value = scalar_value(node);
+    numbers[i] = is_float(node.dtype) ? value.real : static_cast<double>(value.integer);
+  }
+  const double most = drawn == Float64 ? 7 : 4, first = (numbers[2] - numbers[0]) / numbers[1],
+               last = (numbers[3] - numbers[0]) / numbers[1];
+  if (first <= most && last >= -most) return;
+  refuse(ErrorKind::argument, "truncated_normal",
+         "the range begins within " + std::string(drawn == Float64 ? "7" : "4") + " deviations of the mean",
+         std::to_string(first) + " to " + std::to_string(last) + " deviations",
+         "draw in Float64, or nearer to the mean");
+}
+
 }  // namespace
 
 Array exponential(Rng& rng, const Shape& shape, const Array& rate, const ArrayOptions& options) {
   const DrawPlace at("exponential", options, {&rate});
+  require_positive("exponential", rate);
   return at.finished(unit_exponential(rng, shape, at.drawn) / at.parameter(rate), shape);
 }
 
 Array laplace(Rng& rng, const Shape& shape, const Array& mean, const Array& scale, const ArrayOptions& options) {
   const DrawPlace at("laplace", options, {&mean, &scale});
+  require_positive("laplace", scale);
   // One draw gives the side and, doubled, a number in [0, 1) for the distance: both steps are exact.
   const Array u = draw(rng, shape, at.drawn), left = u < 0.5, twice = where(left, 2.0 * u, 2.0 * u - 1.0);
   const Array distance = log1p(-twice) * at.parameter(scale);
@@ -60,12 +81,15 @@ Array laplace(Rng& rng, const Shape& shape, const Array& mean, const Array& scal
 
 Array gumbel(Rng& rng, const Shape& shape, const Array& location, const Array& scale, const ArrayOptions& options) {
   const DrawPlace at("gumbel", options, {&location, &scale});
+  require_positive("gumbel", scale);
   return at.finished(at.parameter(location) + at.parameter(scale) * unit_gumbel(rng, shape, at.drawn), shape);
 }
 
 Array truncated_normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, const Array& low,
                        const Array& high, const ArrayOptions& options) {
   const DrawPlace at("truncated_normal", options, {&mean, &deviation, &low, &high});
+  require_positive("truncated_normal", deviation);
+  require_near(mean, deviation, low, high, at.drawn);
   constexpr double root_half = 0x1.6a09e667f3bcdp-1, root_two = 0x1.6a09e667f3bcdp0;
   const Array middle = at.parameter(mean), width = at.parameter(deviation), first = at.parameter(low),
               last = at.parameter(high);
@@ -77,12 +101,16 @@ Array truncated_normal(Rng& rng, const Shape& shape, const Array& mean, const Ar
 
 Array gamma(Rng& rng, const Shape& shape, const Array& concentration, const Array& scale, const ArrayOptions& options) {
   const DrawPlace at("gamma", options, {&concentration, &scale});
+  require_positive("gamma", concentration);
+  require_positive("gamma", scale);
   const GammaParts parts = gamma_parts(rng, shape, at.typed(concentration), at.drawn);
   return at.finished(parts.larger * exp(parts.log_factor) * at.parameter(scale), shape);
 }
 
 Array beta(Rng& rng, const Shape& shape, const Array& a, const Array& b, const ArrayOptions& options) {
   const DrawPlace at("beta", options, {&a, &b});
+  require_positive("beta", a);
+  require_positive("beta", b);
   const GammaParts x = gamma_parts(rng, shape, at.typed(a), at.drawn);
   const GammaParts y = gamma_parts(rng, shape, at.typed(b), at.drawn);
   return at.finished(sigmoid((log(x.larger) + x.log_factor) - (log(y.larger) + y.log_factor)), shape);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include <rosin/array_options.hpp>
@@ -20,6 +21,20 @@ inline DType drawn_type(std::string_view op, DType type) {
     refuse(ErrorKind::dtype, op, "it draws floats", to_string(type), "use randint or bernoulli, or cast the result");
   }
   return type == Float64 ? Float64 : Float32;
+}
+
+/// A parameter that is a C++ number is looked at, arrays are not. Error (argument): it is outside its range.
+inline void require_number(std::string_view op, const Array& x, bool (*fits)(double), std::string_view range) {
+  if (x.is_nothing() || !is_scalar(*x.node())) return;
+  const ScalarValue number = scalar_value(*x.node());
+  const double value = is_float(x.dtype()) ? number.real : static_cast<double>(number.integer);
+  if (fits(value)) return;
+  refuse(ErrorKind::argument, op, "a parameter lies in its range", std::to_string(value),
+         "give a number " + std::string(range));
+}
+inline void require_positive(std::string_view op, const Array& x) {
+  require_number(
+      op, x, [](double value) { return value > 0; }, "above 0");
 }
 
 /// cos(2*pi*x): the angle of a number in [0, 1), drawn evenly.

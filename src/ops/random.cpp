@@ -9,6 +9,7 @@
 #include <rosin/movement.hpp>
 
 #include "base/philox.hpp"
+#include "graph/autocast.hpp"
 #include "graph/leaf.hpp"
 #include "ops/drawing.hpp"
 #include "ops/generators.hpp"
@@ -108,10 +109,21 @@ void restore_generators(const Generators& saved) noexcept {
   generator = {saved.own, times};
 }
 
+namespace {
+
+/// Numbers in [0, 1) with the bits that a half holds: rounding would make some of them 1.
+Array cut_to(DType type, const Array& x) {
+  const double steps = type == Float16 ? 0x1p11 : 0x1p8;
+  return floor(x * steps) * (1 / steps);
+}
+
+}  // namespace
+
 Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options) {
   const DType type = options.type_or(Float32);
   const DeviceScope scope(place_of_draws(options, {&low, &high}));
   Array result = draw(rng, shape, drawn_type("uniform", type));
+  if (is_half(type)) result = cut_to(type, result);
   if (!is_number(low, 0) || !is_number(high, 1)) result = result * (high - low) + low;
   return checked_draw("uniform", result, shape, type);
 }
@@ -152,6 +164,8 @@ Array normal(const Shape& shape, const Array& mean, const Array& deviation, DTyp
 
 Array bernoulli(Rng& rng, const Array& p, const Shape& shape, const ArrayOptions& options) {
   require(uniform_op, p);
+  require_number(
+      "bernoulli", p, [](double value) { return value >= 0 && value <= 1; }, "from 0 to 1");
   const DeviceScope scope(place_of_draws(options, {&p}));
   const Array numbers = draw(rng, shape, p.dtype() == Float64 ? Float64 : Float32);
   return checked_draw("bernoulli", lt(numbers, is_float(p.dtype()) && size_of(p.dtype()) == 2 ? cast(p, Float32) : p),

@@ -169,15 +169,13 @@ Array interpolate(const Array& x, const InterpolateOptions& options) {
   const bool exact = options.mode == Interpolation::nearest_exact;
   if (exact || options.mode == Interpolation::nearest) {
     return resized(x, dims, [&](const Array& y, int dim, const std::vector<Resizing>& some) {
-      return picked(y, dim, key_of(some, options), [&] {
-        return each_of(some, [&](const Resizing& r) { return nearest(r, exact ? 0.5 : 0); });
-      });
+      return picked(y, dim, key_of(some, options),
+                    [&] { return each_of(some, [&](const Resizing& r) { return nearest(r, exact ? 0.5 : 0); }); });
     });
   }
   return resized(as_float(x), dims, [&](const Array& y, int dim, const std::vector<Resizing>& some) {
-    return weighed(y, dim, key_of(some, options), [&] {
-      return each_of(some, [&](const Resizing& r) { return taps_of(r, options); });
-    });
+    return weighed(y, dim, key_of(some, options),
+                   [&] { return each_of(some, [&](const Resizing& r) { return taps_of(r, options); }); });
   });
 }
 

@@ -66,8 +66,8 @@ Tables tables_of(std::span<const WeighedTaps> taps, DType type) {
   }
   const Shape shape{static_cast<int64_t>(places.size())};
   made.places = table(Array(places, shape));
-  made.weights = table(type == Float32 ? Array(std::vector<float>(weights.begin(), weights.end()), shape)
-                                       : Array(weights, shape));
+  made.weights =
+      table(type == Float32 ? Array(std::vector<float>(weights.begin(), weights.end()), shape) : Array(weights, shape));
   return made;
 }
 
@@ -119,7 +119,8 @@ class LastTables {
   std::vector<Kept> kept_;  // the ones used last come last
 };
 
-std::vector<Tables> kept_tables(const TapsKey& given, DType type, const std::function<std::vector<WeighedTaps>()>& make) {
+std::vector<Tables> kept_tables(const TapsKey& given, DType type,
+                                const std::function<std::vector<WeighedTaps>()>& make) {
   TapsKey key = given;
   key.add(static_cast<int64_t>(type)).add(int64_t{Context::current().device});
   if (const std::vector<Tables>* kept = LastTables::of_thread().find(key)) return *kept;

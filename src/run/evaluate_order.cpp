@@ -183,6 +183,7 @@ void evaluate_own(Context& here, Node* target, Moment moment) {
 void evaluate(Context& here, Node* target, Moment moment) {
   if (target && target->recorder && target->recorder != &here) complete_alone(handle_on(target), here);
   else evaluate_own(here, target, moment);
+  if (here.check_reads) here.check_reads();
 }
 
 }  // namespace rosin
