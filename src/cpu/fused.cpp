@@ -246,8 +246,9 @@ void FusedKernel::prepare_roots() {
     std::copy(layout_->roots[i].strides + first, layout_->roots[i].strides + layout_->dims, moves.strides);
     merge_dims(moves, layout_->sizes + first, std::max(layout_->dims - first, 0));
     root.dims = moves.dims;
-    root.folds = moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
-                 moves.sizes[0] <= 256 && root.order.block % moves.sizes[0] == 0;
+    const int64_t most_folded = moves.dims == 2 ? 256 : 24;
+    root.folds = moves.dims >= 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
+                 moves.sizes[0] <= most_folded && root.order.block % moves.sizes[0] == 0;
     if (moves.dims >= 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && !root.folds) {
       root.columns = columns_loop(value.op->reducer->body, value.compute);
     }

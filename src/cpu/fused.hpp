@@ -85,7 +85,7 @@ class FusedKernel {
     size_t lanes_at = 0;        // planes: bytes from the start of a chunk's lanes
     bool into = false;          // passes add strips to the results, which are columns, or to the lanes of planes
     bool of_stretches = false;  // chunks are stretches of its columns, each of which begins its results itself
-    bool folds = false;         // blocks are whole columns of one result: they are added pairwise
+    bool folds = false;         // short columns, of which blocks are whole ones: those of one result are added pairwise
     SumOrder order;             // of the domain
     size_t first_part = 0;      // bytes from the start of the partials
     size_t part_bytes = 0;      // of the partial result of one part
@@ -239,6 +239,8 @@ class FusedKernel {
     return partials + port.first_part + static_cast<size_t>(part) * port.part_bytes;
   }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
+  static void fold_blocks(const Root& port, int64_t begin, int64_t count, const unsigned char* in,
+                          unsigned char* spare, unsigned char* sum);
   static void reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
                             int64_t blocks);
   static void add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x);

@@ -378,6 +378,22 @@ void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char
   port.loops.combine(sum, spare, port.sizes[0]);
 }
 
+/// Folds what blocks hold of each run of columns that belong to one result.
+void FusedKernel::fold_blocks(const Root& port, int64_t begin, int64_t count, const unsigned char* in,
+                              unsigned char* spare, unsigned char* sum) {
+  const int64_t size = bytes_of(port.type), run = port.sizes[0] * port.sizes[1];
+  for (int64_t at = 0, length = 0; at < count; at += length) {
+    const int64_t place = begin + at, in_block = port.order.block - at % port.order.block;
+    length = std::min({in_block, count - at, port.dims > 2 ? run - place % run : count});
+    int64_t offset = 0, rest = place / run;
+    for (int d = 2; d < port.dims; ++d) {
+      offset += (d + 1 < port.dims ? rest % port.sizes[d] : rest) * port.strides[d];
+      rest /= port.sizes[d];
+    }
+    fold(port, sum + offset * size, in + at * size, spare, length);
+  }
+}
+
 void FusedKernel::reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
                                 int64_t blocks) {
   if (!port.extreme) return port.loops.reduce(results, x, count, blocks);
@@ -525,10 +541,7 @@ void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsi
   } else if (begin == port.order.begin(part)) {
     port.loops.neutral(sum, port.count);
   }
-  for (int64_t at = 0; port.folds && at < count; at += port.order.block) {
-    fold(port, sum, in + at * size, spare, std::min(port.order.block, count - at));
-  }
-  if (port.folds) return;
+  if (port.folds) return fold_blocks(port, begin, count, in, spare, sum);
   if (port.columns) return add_columns(port, begin, count, sum, in);
   if (const int64_t line = port.sizes[0]; port.dims > 1 && port.strides[0] == 0 && line <= port.order.block &&
                                           line <= count && begin % line == 0 && count % line == 0) {
