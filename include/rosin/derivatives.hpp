@@ -66,7 +66,8 @@ struct Tangent {
   Array tangent;  // of the value's shape
 };
 /// f(x) and the derivative of f at x in the direction v, which has the shape of x (Error (shape)). By two gradients:
-/// that of the product with a cotangent is linear in the cotangent. Source: jax.jvp.
+/// that of the product with a cotangent is linear in the cotangent. Complex numbers are taken as pairs of real ones,
+/// also by hvp. Source: jax.jvp.
 ROSIN_API Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v);
 
 /// (elements of f(x), elements of x): row i is the gradient of element i, both in column-major order. All
@@ -116,7 +117,8 @@ std::tuple<X...> jacobian(const F& f, const X&... x) {
   return std::tuple<X...>{columns_of(x)...};
 }
 
-/// The matrix of second derivatives (n, n) of a function whose result has one element. Source: Zygote.hessian.
+/// The matrix of second derivatives (n, n) of a function whose result has one element; all rows at once, as of a
+/// Jacobian. Error (dtype): x is complex. Source: Zygote.hessian.
 ROSIN_API Array hessian(const ArrayFunction& f, const Array& x);
 /// Its diagonal in the shape of x, without the rest. Source: Zygote.diaghessian.
 ROSIN_API Array diaghessian(const ArrayFunction& f, const Array& x);

@@ -47,7 +47,8 @@ ROSIN_API Array signbit(const Array& x);
 /// 0 where x is below 0, `at_zero` where it is 0, 1 above it, in the type of both. Source: numpy.heaviside.
 ROSIN_API Array heaviside(const Array& x, const Array& at_zero);
 /// The remainder of a/b with the sign of a, exact (see mod, whose has that of b). The gradient by b is -trunc(a/b).
-/// Integers stay integers. Source: C's fmod.
+/// Integers stay integers; of Float64 it is exact while the quotient is below 2^52, beyond it means nothing. Source:
+/// C's fmod.
 ROSIN_API Array fmod(const Array& a, const Array& b);
 /// x - trunc(x), exact; of infinite x NaN. Source: torch.frac.
 ROSIN_API Array frac(const Array& x);

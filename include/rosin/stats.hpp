@@ -38,7 +38,7 @@ struct Stats {
 ROSIN_API Stats stats();
 ROSIN_API void reset_stats();
 
-/// Bytes that cached plans may take, default 64 MiB: those used longest ago go first, the two used last stay. The
+/// Bytes that cached plans may take, default 256 MiB: those used longest ago go first, the two used last stay. The
 /// memory that runs work in is no part of it (set_arena_limit in device.hpp).
 ROSIN_API void set_plan_cache_limit(int64_t bytes);
 /// Off: every evaluation plans anew (for tests). Default on.

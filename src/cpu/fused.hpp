@@ -239,8 +239,8 @@ class FusedKernel {
     return partials + port.first_part + static_cast<size_t>(part) * port.part_bytes;
   }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
-  static void fold_blocks(const Root& port, int64_t begin, int64_t count, const unsigned char* in,
-                          unsigned char* spare, unsigned char* sum);
+  static void fold_blocks(const Root& port, int64_t begin, int64_t count, const unsigned char* in, unsigned char* spare,
+                          unsigned char* sum);
   static void reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
                             int64_t blocks);
   static void add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x);

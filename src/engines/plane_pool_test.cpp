@@ -37,7 +37,7 @@ PoolSpec spec_of(int64_t batch, int64_t channels, const std::vector<Dim>& dims) 
 }
 
 /// Rows shorter and longer than a vector, blocks of many rows, windows that overlap in one dim or both, that leave gaps
-/// between them and elements behind the last one, and that lie in the padding.
+/// between them and elements behind the last one, and that lie in the padding; images one element wide.
 std::vector<PoolSpec> specs() {
   return {spec_of(2, 3, {{112, 3, 2, 1, 1}, {112, 3, 2, 1, 1}}),
           spec_of(2, 5, {{32, 2, 2}, {32, 2, 2}}),
@@ -50,6 +50,8 @@ std::vector<PoolSpec> specs() {
           spec_of(2, 2, {{21, 4, 3, 2, 2, 2}, {23, 2, 5, 1, 1}}),
           spec_of(1, 2, {{3, 2, 1, 2, 1}, {2, 2, 2, 3, 3}}),
           spec_of(2, 2, {{1, 1}, {1, 1}}),
+          spec_of(2, 3, {{1, 3, 2, 1, 1}, {117, 3, 1, 1, 1}}),
+          spec_of(2, 2, {{1, 1}, {90, 5, 3, 2, 2}, {5, 2, 2}}),
           spec_of(2, 3, {{64, 1, 2}, {64, 1, 2}}),
           spec_of(3, 2, {{200, 3, 2, 1, 1}}),
           spec_of(3, 2, {{50, 4, 3}}),

@@ -278,7 +278,21 @@ std::unique_ptr<VendorCall> prepared_of_halves(const PoolSpec& spec) {
 
 }  // namespace
 
-std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec) {
+namespace {
+
+/// Images one element wide stand in memory as ones that are one element high: engines go along the first dim.
+PoolSpec turned_lines(PoolSpec spec) {
+  if (spec.spatial < 2 || spec.in[0] != 1 || spec.out[0] != 1) return spec;
+  for (int64_t* sizes : {spec.in, spec.out, spec.kernel, spec.stride, spec.pad_low, spec.dilation}) {
+    std::swap(sizes[0], sizes[1]);
+  }
+  return spec;
+}
+
+}  // namespace
+
+std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& given) {
+  const PoolSpec spec = turned_lines(given);
   if (spec.spatial < 1 || spec.spatial > 3) {
     throw Error(ErrorKind::argument, "pool: there are 1 to 3 spatial dims; got " + std::to_string(spec.spatial) +
                                          "; correct the call's spec");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
@@ -20,6 +21,17 @@ void check_direction(const char* op, const Array& x, const Array& v) {
   if (v.shape() == x.shape()) return;
   throw Error(ErrorKind::shape, std::string(op) + ": the vector has the shape of x; got " + to_string(v.shape()) +
                                     " and " + to_string(x.shape()) + "; expand it");
+}
+
+/// The product of two arrays as vectors of real numbers: those of complex arrays are their parts.
+Array inner(const Array& a, const Array& b) {
+  return is_complex(a.dtype()) ? sum(view_as_real(a) * view_as_real(b)) : sum(a * b);
+}
+
+void require_real(const char* op, const Array& x) {
+  if (!is_complex(x.dtype())) return;
+  throw Error(ErrorKind::dtype, std::string(op) + ": rows and columns are of real numbers; got " +
+                                    to_string(x.dtype()) + "; take view_as_real of it, or a product: jvp, hvp");
 }
 
 /// Zeros where nothing depends on x.
@@ -70,8 +82,8 @@ Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v) {
   Tangent result;
   result.value = f(x);
   const auto along_v = [&](const Array& cotangent) {
-    const auto weighed = [&](const Array& a) { return sum(f(a) * cotangent); };
-    return sum(gradient_of(weighed, x) * v);
+    const auto weighed = [&](const Array& a) { return inner(f(a), cotangent); };
+    return inner(gradient_of(weighed, x), v);
   };
   result.tangent = gradient_of(along_v, zeros_like(result.value));
   return result;
@@ -110,7 +122,8 @@ void check_directions(std::span<const Array> arrays, std::span<const Array> dire
 
 Array jacobian(const ArrayFunction& f, const Array& x) {
   const Array y = f(x);
-  if (y.count() > x.count()) {
+  require_real("jacobian", y);
+  if (y.count() > x.count() && !is_complex(x.dtype())) {
     return columns_of([&](const Array& unit) { return reshape(jvp(f, x, unit).tangent, {-1}); }, x, y.count());
   }
   const auto row = [&](const Array& unit) {
@@ -120,18 +133,20 @@ Array jacobian(const ArrayFunction& f, const Array& x) {
 }
 
 Array hessian(const ArrayFunction& f, const Array& x) {
+  require_real("hessian", x);
   const auto row = [&](const Array& unit) { return reshape(hvp(f, x, unit), {-1}); };
   return transpose(columns_of(row, x, x.count()));
 }
 
 Array diaghessian(const ArrayFunction& f, const Array& x) {
+  require_real("diaghessian", x);
   const auto element = [&](const Array& unit) { return reshape(sum(hvp(f, x, unit) * unit), {1}); };
   return reshape(columns_of(element, x, 1), x.shape());
 }
 
 Array hvp(const ArrayFunction& f, const Array& x, const Array& v) {
   check_direction("hvp", x, v);
-  const auto along_v = [&](const Array& a) { return sum(gradient_of(f, a) * v); };
+  const auto along_v = [&](const Array& a) { return inner(gradient_of(f, a), v); };
   return gradient_of(along_v, x);
 }
 

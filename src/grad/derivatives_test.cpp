@@ -5,6 +5,7 @@
 
 #include <rosin/approx.hpp>
 #include <rosin/chain.hpp>
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/einsum.hpp>
@@ -61,6 +62,21 @@ TEST(Derivatives, FunctionsMayLookAtValues) {
     return custom_gradient(square(v), {v}, [=](const Array& dy) { return 3.0 * dy * v; });
   };
   EXPECT_TRUE(allclose(jacobian(own, x), diagm(3.0 * x), close));
+}
+
+TEST(Derivatives, ComplexNumbersArePairsOfRealOnes) {
+  const Array z = view_as_complex(doubles({2, 3})),
+              v = view_as_complex(reshape(arange(6.0, 0.0, -1.0, Float64), {2, 3}));
+  const auto square_of = [](const Array& a) { return a * a; };
+  EXPECT_TRUE(allclose(jvp(square_of, z, v).tangent, 2.0 * z * v, close));
+  const auto energy = [](const Array& a) { return sum(square(square(abs(a)))); };
+  const auto of_pairs = [&](const Array& pairs) { return energy(view_as_complex(pairs)); };
+  EXPECT_TRUE(allclose(view_as_real(hvp(energy, z, v)), hvp(of_pairs, view_as_real(z), view_as_real(v)), close));
+  EXPECT_EQ(jacobian([](const Array& a) { return abs(a); }, z).shape(), (Shape{3, 3}));
+  EXPECT_EQ(error_of([&] { jacobian(square_of, z); }),
+            "jacobian: rows and columns are of real numbers; got ComplexF64; take view_as_real of it, or a product: "
+            "jvp, hvp");
+  EXPECT_EQ(error_of([&] { hessian(energy, z); }).substr(0, 8), "hessian:");
 }
 
 TEST(Derivatives, DiagonalsOfLargeHessiansAreMadeInBlocks) {

@@ -283,5 +283,31 @@ TEST(Distributions, ErrorsSayWhatToDo) {
          "choice: there is one");
 }
 
+TEST(Distributions, NumbersOutsideTheirRangeAreRefused) {
+  Rng rng(1);
+  const auto refused = [](const auto& draws) {
+    const std::string text = error_of(draws, ErrorKind::argument);
+    EXPECT_NE(text.find(": a parameter lies in its range; got "), std::string::npos) << text;
+  };
+  refused([&] { poisson(rng, {2}, -1.0); });
+  refused([&] { bernoulli(rng, 1.5, {2}); });
+  refused([&] { bernoulli(rng, -1, {2}); });
+  refused([&] { gamma(rng, {2}, 0.0); });
+  refused([&] { gamma(rng, {2}, 1, -1); });
+  refused([&] { beta(rng, {2}, 1, 0); });
+  refused([&] { exponential(rng, {2}, 0); });
+  refused([&] { laplace(rng, {2}, 0, -2.0); });
+  refused([&] { gumbel(rng, {2}, 0, std::nan("")); });
+  refused([&] { truncated_normal(rng, {2}, 0, 0, -1, 1); });
+  for (const auto& [low, high] : {std::pair{4.5, 9.0}, {-9.0, -4.5}}) {
+    EXPECT_EQ(error_of([&, low = low, high = high] { truncated_normal(rng, {2}, 0, 1, low, high); }).substr(0, 71),
+              "truncated_normal: the range begins within 4 deviations of the mean; got");
+    const Array tail = truncated_normal(rng, {2000}, 0, 1, low, high, Float64);
+    EXPECT_NEAR(std::abs(mean(tail).item()), 4.7, 0.05);  // SciPy: truncnorm(4.5, 9).mean() is 4.7043
+  }
+  EXPECT_EQ(bernoulli(rng, 1, {2}).dtype(), Bool);
+  EXPECT_EQ(sum(poisson(rng, {5}, 0)).item(), 0);
+}
+
 }  // namespace
 }  // namespace rosin

@@ -76,6 +76,16 @@ TEST(Random, NormalNumbersAreRadiusTimesCosineOfTwoDraws) {
   }
 }
 
+TEST(Random, HalvesAreBelowOne) {
+  for (const DType type : {Float16, BFloat16}) {
+    const Array x = cast(uniform({1 << 18}, 0, 1, type), Float32);
+    EXPECT_LT(maximum(x).item(), 1);
+    EXPECT_GT(maximum(x).item(), 0.99);
+    EXPECT_EQ(minimum(x).item(), 0);
+    EXPECT_NEAR(mean(x).item(), 0.5, 0.01);
+  }
+}
+
 TEST(Random, IntegersReachBothEndsOfTheirRange) {
   Rng rng(2);
   const std::vector<int32_t> dice = randint(rng, -3, 4, {10000}).to_vector<int32_t>();

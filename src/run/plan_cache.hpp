@@ -67,7 +67,7 @@ class PlanCache {
   }
 
   void set_limit(int64_t bytes);
-  static constexpr int64_t usual_limit = int64_t{64} << 20;
+  static constexpr int64_t usual_limit = int64_t{256} << 20;
   void set_enabled(bool on);
   void clear();
   int64_t bytes() const { return bytes_; }  // hold lock
