@@ -97,8 +97,8 @@ Results defined(const PoolSpec& s, bool maximum, const double* x, const double* 
   return results;
 }
 
-/// What prepare_plane_pool takes.
-bool goes_by_planes(const PoolSpec& spec) { return spec.spatial <= 2 && spec.stride[0] <= 2; }
+/// What prepare_plane_pool takes as it stands: images one element wide are turned before.
+bool goes_by_planes(const PoolSpec& spec) { return spec.spatial <= 2 && spec.stride[0] <= 2 && spec.in[0] > 1; }
 
 /// The engine that prepare_pool chooses, or planes.
 enum class Way { best, planes };
