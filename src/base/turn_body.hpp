@@ -127,6 +127,7 @@ template <class Word, size_t bytes> void flip_by_vectors(const Rows<Word>& rows)
 }
 
 template <class Word, size_t bytes> void fill_by_vectors(const Rows<Word>& rows) {
+  if (rows.count == 0) return;  // then there may be nothing to read
   for (int64_t j = 0; j < rows.rows; ++j) {
     fill_row<Word, bytes>(rows.to + j * rows.to_step, rows.from[j * rows.from_step], rows.count);
   }
