@@ -62,9 +62,10 @@ template <class Word> void join_two(Word* to, const Word* from, int64_t stride, 
     Vector a, b;
     std::memcpy(&a, from + j, sizeof a);
     std::memcpy(&b, from + stride + j, sizeof b);
-    const Vector pairs[] = {in_turn<0>(a, b, std::make_index_sequence<side>()),
-                            in_turn<side / 2>(a, b, std::make_index_sequence<side>())};
-    std::memcpy(to, pairs, sizeof pairs);
+    const Vector first = in_turn<0>(a, b, std::make_index_sequence<side>());
+    const Vector second = in_turn<side / 2>(a, b, std::make_index_sequence<side>());
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + side, &second, sizeof second);
   }
   for (; j < n; ++j, to += 2) to[0] = from[j], to[1] = from[stride + j];
 }
