@@ -28,6 +28,12 @@ Array inner(const Array& a, const Array& b) {
   return is_complex(a.dtype()) ? sum(view_as_real(a) * view_as_real(b)) : sum(a * b);
 }
 
+void require_floats(const char* op, const Array& x) {
+  if (is_float(x.dtype()) || is_complex(x.dtype())) return;
+  throw Error(ErrorKind::dtype, std::string(op) + ": derivatives are by floats; got " + to_string(x.dtype()) +
+                                    "; convert them, for example with cast(x, Float32)");
+}
+
 void require_real(const char* op, const Array& x) {
   if (!is_complex(x.dtype())) return;
   throw Error(ErrorKind::dtype, std::string(op) + ": rows and columns are of real numbers; got " +
@@ -78,6 +84,7 @@ Array columns_of(const ArrayFunction& f, const Array& x, int64_t rows) {
 }  // namespace
 
 Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v) {
+  require_floats("jvp", x);
   check_direction("jvp", x, v);
   Tangent result;
   result.value = f(x);
@@ -121,6 +128,7 @@ void check_directions(std::span<const Array> arrays, std::span<const Array> dire
 }  // namespace detail
 
 Array jacobian(const ArrayFunction& f, const Array& x) {
+  require_floats("jacobian", x);
   const Array y = f(x);
   require_real("jacobian", y);
   if (y.count() > x.count() && !is_complex(x.dtype())) {
@@ -133,18 +141,21 @@ Array jacobian(const ArrayFunction& f, const Array& x) {
 }
 
 Array hessian(const ArrayFunction& f, const Array& x) {
+  require_floats("hessian", x);
   require_real("hessian", x);
   const auto row = [&](const Array& unit) { return reshape(hvp(f, x, unit), {-1}); };
   return transpose(columns_of(row, x, x.count()));
 }
 
 Array diaghessian(const ArrayFunction& f, const Array& x) {
+  require_floats("diaghessian", x);
   require_real("diaghessian", x);
   const auto element = [&](const Array& unit) { return reshape(sum(hvp(f, x, unit) * unit), {1}); };
   return reshape(columns_of(element, x, 1), x.shape());
 }
 
 Array hvp(const ArrayFunction& f, const Array& x, const Array& v) {
+  require_floats("hvp", x);
   check_direction("hvp", x, v);
   const auto along_v = [&](const Array& a) { return inner(gradient_of(f, a), v); };
   return gradient_of(along_v, x);

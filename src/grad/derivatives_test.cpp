@@ -79,6 +79,17 @@ TEST(Derivatives, ComplexNumbersArePairsOfRealOnes) {
   EXPECT_EQ(error_of([&] { hessian(energy, z); }).substr(0, 8), "hessian:");
 }
 
+TEST(Derivatives, AreByFloats) {
+  const Array whole({1, 2, 3}, {3});
+  const auto twice = [](const Array& a) { return a * 2; };
+  EXPECT_EQ(error_of([&] { jacobian(twice, whole); }), "jacobian: derivatives are by floats; got " +
+                                                           std::string(to_string(whole.dtype())) +
+                                                           "; convert them, for example with cast(x, Float32)");
+  for (const auto& derive : {hessian, diaghessian}) EXPECT_THROW(derive(twice, whole), Error);
+  EXPECT_THROW(hvp(twice, whole, whole), Error);
+  EXPECT_THROW(jvp(twice, whole, whole), Error);
+}
+
 TEST(Derivatives, DiagonalsOfLargeHessiansAreMadeInBlocks) {
   const Array x = doubles({5000});
   EXPECT_TRUE(allclose(diaghessian([](const Array& v) { return sum(v * v * v); }, x), 6.0 * x, close));

@@ -50,8 +50,7 @@ void require_near(const Array& mean, const Array& deviation, const Array& low, c
   for (int i = 0; i < 4; ++i) {
     const Node& node = *parameters[i]->node();
     if (!is_scalar(node)) return;
-    const ScalarValue value = scalar_value(node);
-    numbers[i] = is_float(node.dtype) ? value.real : static_cast<double>(value.integer);
+    numbers[i] = number_of(node);
   }
   const double most = drawn == Float64 ? 7 : 4, first = (numbers[2] - numbers[0]) / numbers[1],
                last = (numbers[3] - numbers[0]) / numbers[1];

@@ -23,11 +23,16 @@ inline DType drawn_type(std::string_view op, DType type) {
   return type == Float64 ? Float64 : Float32;
 }
 
+/// The value of a C++ number.
+inline double number_of(const Node& number) {
+  const ScalarValue value = scalar_value(number);
+  return is_float(number.dtype) ? value.real : static_cast<double>(value.integer);
+}
+
 /// A parameter that is a C++ number is looked at, arrays are not. Error (argument): it is outside its range.
 inline void require_number(std::string_view op, const Array& x, bool (*fits)(double), std::string_view range) {
   if (x.is_nothing() || !is_scalar(*x.node())) return;
-  const ScalarValue number = scalar_value(*x.node());
-  const double value = is_float(x.dtype()) ? number.real : static_cast<double>(number.integer);
+  const double value = number_of(*x.node());
   if (fits(value)) return;
   refuse(ErrorKind::argument, op, "a parameter lies in its range", std::to_string(value),
          "give a number " + std::string(range));
