@@ -18,8 +18,8 @@ namespace rosin {
 template <class T>
 void copy_runs(int64_t rows, T* out, int64_t out_step, const T* x, int64_t x_step, int64_t stride, int64_t count) {
   if constexpr (std::is_unsigned_v<T>) {
-    if (stride == 0) return fill_rows<T>({count, rows, out, x, out_step, x_step});
-    if (stride == -1) return flip_rows<T>({count, rows, out, x, out_step, x_step});
+    if (stride == 0) return row_writer<T>().fill({count, rows, out, x, out_step, x_step});
+    if (stride == -1) return row_writer<T>().flip({count, rows, out, x, out_step, x_step});
   }
   for (int64_t j = 0; j < rows; ++j, out += out_step, x += x_step) {
     if (stride == 1) std::memcpy(out, x, static_cast<size_t>(count) * sizeof(T));

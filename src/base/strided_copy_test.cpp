@@ -129,20 +129,16 @@ void expect_rows(void (*make)(const Rows<Word>&), int64_t from_first, const Want
   }
 }
 
-template <class Word> void expect_flipped(void (*flip)(const Rows<Word>&)) {
-  expect_rows(flip, 1, [](int64_t i, int64_t count) { return count - 1 - i; });
-}
-template <class Word> void expect_filled(void (*fill)(const Rows<Word>&)) {
-  expect_rows(fill, 0, [](int64_t, int64_t) { return 0; });
+template <class Word> void expect_flipped_and_filled(const RowWriter<Word>& writer) {
+  expect_rows(writer.flip, 1, [](int64_t i, int64_t count) { return count - 1 - i; });
+  expect_rows(writer.fill, 0, [](int64_t, int64_t) { return 0; });
 }
 
 template <class Word> void expect_rows_of_all() {
-  expect_flipped<Word>(flip_rows);
-  expect_filled<Word>(fill_rows);
+  expect_flipped_and_filled(row_writer<Word>());
 #if defined(__x86_64__)
   if (best_instruction_set() == InstructionSet::baseline) return;
-  expect_flipped<Word>(flip_rows_wide);
-  expect_filled<Word>(fill_rows_wide);
+  expect_flipped_and_filled(wide_row_writer<Word>());
 #endif
 }
 

@@ -35,24 +35,13 @@ template <class Word> Turner<Word> turner_of(int64_t lines) {
   return narrow_turner<Word>();
 }
 
-template <class Word> void flip_rows(const Rows<Word>& rows) {
+template <class Word> RowWriter<Word> row_writer() {
 #if defined(__x86_64__)
   const InstructionSet set = best_instruction_set();
-  if (set == InstructionSet::widest) return flip_rows_widest(rows);
-  if (set == InstructionSet::wide) return flip_rows_wide(rows);
+  if (set == InstructionSet::widest) return widest_row_writer<Word>();
+  if (set == InstructionSet::wide) return wide_row_writer<Word>();
 #endif
-  for (int64_t j = 0; j < rows.rows; ++j) {
-    for (int64_t i = 0; i < rows.count; ++i) rows.to[j * rows.to_step + i] = rows.from[j * rows.from_step - i];
-  }
-}
-
-template <class Word> void fill_rows(const Rows<Word>& rows) {
-#if defined(__x86_64__)
-  const InstructionSet set = best_instruction_set();
-  if (set == InstructionSet::widest) return fill_rows_widest(rows);
-  if (set == InstructionSet::wide) return fill_rows_wide(rows);
-#endif
-  fill_by_vectors<Word, 16>(rows);
+  return writer_of_rows<Word, 16>();
 }
 
 template Turner<uint8_t> narrow_turner();
@@ -65,13 +54,9 @@ template Turner<uint32_t> widest_turner();
 template Turner<uint64_t> widest_turner();
 template Turner<uint32_t> turner_of(int64_t lines);
 template Turner<uint64_t> turner_of(int64_t lines);
-template void flip_rows(const Rows<uint8_t>&);
-template void flip_rows(const Rows<uint16_t>&);
-template void flip_rows(const Rows<uint32_t>&);
-template void flip_rows(const Rows<uint64_t>&);
-template void fill_rows(const Rows<uint8_t>&);
-template void fill_rows(const Rows<uint16_t>&);
-template void fill_rows(const Rows<uint32_t>&);
-template void fill_rows(const Rows<uint64_t>&);
+template RowWriter<uint8_t> row_writer();
+template RowWriter<uint16_t> row_writer();
+template RowWriter<uint32_t> row_writer();
+template RowWriter<uint64_t> row_writer();
 
 }  // namespace rosin

@@ -41,14 +41,16 @@ template <class Word> struct Rows {
   int64_t to_step, from_step;
 };
 
-/// Rows are read backwards: to[i] = from[-i].
-template <class Word> void flip_rows(const Rows<Word>& rows);
-/// Rows of one word each: to[i] = from[0].
-template <class Word> void fill_rows(const Rows<Word>& rows);
+/// How rows are written.
+template <class Word> struct RowWriter {
+  void (*flip)(const Rows<Word>& rows);  // read backwards: to[i] = from[-i]
+  void (*fill)(const Rows<Word>& rows);  // of one word each: to[i] = from[0]
+};
+
+/// With the longest vectors that this processor has.
+template <class Word> RowWriter<Word> row_writer();
 /// Of one set of instructions each.
-template <class Word> void flip_rows_wide(const Rows<Word>& rows);
-template <class Word> void fill_rows_wide(const Rows<Word>& rows);
-template <class Word> void flip_rows_widest(const Rows<Word>& rows);
-template <class Word> void fill_rows_widest(const Rows<Word>& rows);
+template <class Word> RowWriter<Word> wide_row_writer();
+template <class Word> RowWriter<Word> widest_row_writer();
 
 }  // namespace rosin

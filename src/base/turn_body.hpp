@@ -133,6 +133,10 @@ template <class Word, size_t bytes> void fill_by_vectors(const Rows<Word>& rows)
   }
 }
 
+template <class Word, size_t bytes> RowWriter<Word> writer_of_rows() {
+  return {flip_by_vectors<Word, bytes>, fill_by_vectors<Word, bytes>};
+}
+
 template <class Word, size_t bytes> Turner<Word> turner() {
   return {static_cast<int64_t>(Square<Word, bytes>::side), turn_squares<Word, bytes>};
 }

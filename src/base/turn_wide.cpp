@@ -20,16 +20,11 @@ namespace rosin {
 Turner<uint32_t> wide_turner_of_4() { return turner<uint32_t, 32>(); }
 Turner<uint64_t> wide_turner_of_8() { return turner<uint64_t, 32>(); }
 
-template <class Word> void flip_rows_wide(const Rows<Word>& rows) { flip_by_vectors<Word, 32>(rows); }
-template <class Word> void fill_rows_wide(const Rows<Word>& rows) { fill_by_vectors<Word, 32>(rows); }
-template void flip_rows_wide(const Rows<uint8_t>&);
-template void flip_rows_wide(const Rows<uint16_t>&);
-template void flip_rows_wide(const Rows<uint32_t>&);
-template void flip_rows_wide(const Rows<uint64_t>&);
-template void fill_rows_wide(const Rows<uint8_t>&);
-template void fill_rows_wide(const Rows<uint16_t>&);
-template void fill_rows_wide(const Rows<uint32_t>&);
-template void fill_rows_wide(const Rows<uint64_t>&);
+template <class Word> RowWriter<Word> wide_row_writer() { return writer_of_rows<Word, 32>(); }
+template RowWriter<uint8_t> wide_row_writer();
+template RowWriter<uint16_t> wide_row_writer();
+template RowWriter<uint32_t> wide_row_writer();
+template RowWriter<uint64_t> wide_row_writer();
 
 }  // namespace rosin
 

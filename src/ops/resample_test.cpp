@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <thread>
+#include <vector>
 
 #include <rosin/approx.hpp>
 #include <rosin/create.hpp>
@@ -151,6 +153,25 @@ TEST(Resample, HalvesAndMessages) {
   error_of([&] { fold(ones({4, 3, 1}), {4, 4}, 2); }, ErrorKind::shape);
   error_of([&] { affine_grid(ones({2, 2, 1}), {4, 4}); }, ErrorKind::shape);
   error_of([&] { grid_sample(x, ones({3, 2, 2, 1})); }, ErrorKind::shape);
+}
+
+/// A thread keeps tables; one that has made none before gives what they must not change.
+TEST(Interpolate, TablesOfOtherOptionsAreNotTaken) {
+  const Array x = reshape(sin(cast(arange(9), Float32)), {9, 1, 1});
+  const InterpolateOptions options[] = {{.size = 5},
+                                        {.size = 5, .align_corners = true},
+                                        {.size = 5, .antialias = true},
+                                        {.size = 5, .mode = Interpolation::cubic},
+                                        {.size = 5, .mode = Interpolation::area},
+                                        {.size = 5, .mode = Interpolation::nearest},
+                                        {.size = 5, .mode = Interpolation::nearest_exact}};
+  for (int times = 0; times < 2; ++times) {
+    for (const InterpolateOptions& one : options) {
+      std::vector<float> alone;
+      std::thread([&] { alone = interpolate(x, one).to_vector<float>(); }).join();
+      EXPECT_EQ(interpolate(x, one).to_vector<float>(), alone) << static_cast<int>(one.mode) << ", time " << times;
+    }
+  }
 }
 
 }  // namespace
