@@ -279,6 +279,7 @@ void Room::check() {
     for (int other = 0; other < ranks_; ++other) {
       const std::string why = other == rank_ ? "" : why_gone(other);
       if (why.empty() || (slot(other).left.load() != 0 && why == "has left")) continue;
+      throw_told_failure();  // it may have said why before it went
       throw Trouble{ROSIN_COMM_LOST, "rank " + std::to_string(other) + " " + why + "; it " + last_of(other)};
     }
   } catch (Trouble& trouble) {

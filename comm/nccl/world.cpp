@@ -233,8 +233,10 @@ int World::give_part(const rosin_comm_collective& c, const rosin_comm_part& part
   }
 }
 
+/// What a rank says of its failure is older than what NCCL sees of it, so it goes first.
 void World::good(int result, const char* what) {
   if (result == success) return;
+  carrier_.check();
   const char* const more = library_.nccl.get_last_error ? library_.nccl.get_last_error(comm_) : nullptr;
   std::string text = std::string(what) + ": " + library_.nccl.get_error_string(result);
   if (more && *more) text.append(" (").append(more).append(")");

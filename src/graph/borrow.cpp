@@ -1,4 +1,5 @@
-// Memory of users as arrays, and the memory of arrays for users, both without a copy. Read next: memory.hpp.
+// Memory of users as arrays, the memory of arrays for users, and parts of memory, all without a copy. Read next:
+// memory.hpp.
 #include <rosin/array.hpp>
 
 #include <thread>
@@ -18,6 +19,17 @@ struct LentMemory : Memory {
   explicit LentMemory(MemoryOwner from) : owner(std::move(from)) {}
   MemoryOwner owner;
 };
+
+struct PartMemory : Memory {
+  Memory* whole;
+};
+
+void release_part(Memory* self) noexcept {
+  PackedForms::forget(*self);
+  auto* part = static_cast<PartMemory*>(self);
+  release(part->whole);
+  delete part;
+}
 
 /// What elements of a type must be aligned to: their size, and of complex ones that of a part.
 size_t alignment_of(DType type) { return size_of(part_type(type)); }
@@ -50,7 +62,22 @@ Array leaf_on(const void* values, DType type, const Shape& shape, MemoryOwner ow
 
 }  // namespace
 
-const MemoryOperations lent_memory{.release = release_lent}, file_memory{.release = release_lent};
+const MemoryOperations lent_memory{.release = release_lent}, file_memory{.release = release_lent},
+    part_memory{.release = release_part};
+
+Memory* part_of(Memory& whole, size_t offset, size_t bytes) {
+  auto* part = new PartMemory;
+  part->whole = &whole_of(whole);
+  part->data = static_cast<char*>(whole.data) + offset;
+  part->bytes = bytes;
+  part->operations = &part_memory;
+  retain(part->whole);
+  return part;
+}
+
+Memory& whole_of(Memory& memory) noexcept {
+  return memory.operations == &part_memory ? *static_cast<PartMemory&>(memory).whole : memory;
+}
 
 Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner) {
   return leaf_on(values, type, shape, std::move(owner), lent_memory);

@@ -42,11 +42,16 @@ class MemoryOwner {
 Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner);
 /// The same on a mapped file.
 Array mapped_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner);
+/// Memory that is the `bytes` of `whole` from byte `offset` on, which it keeps: neither is written while both are
+/// there.
+Memory* part_of(Memory& whole, size_t offset, size_t bytes);
+/// What is there as long as this memory is: itself, or the memory of which it is a part.
+Memory& whole_of(Memory& memory) noexcept;
 /// The operations of such memory, by which it is known.
-extern const MemoryOperations lent_memory, file_memory;
-/// Whether memory is a user's or a file's, so that no result may take it.
+extern const MemoryOperations lent_memory, file_memory, part_memory;
+/// Whether memory is a user's, a file's or a part of another, so that no result may take it.
 inline bool is_lent(const Memory& memory) noexcept {
-  return memory.operations == &lent_memory || memory.operations == &file_memory;
+  return memory.operations == &lent_memory || memory.operations == &file_memory || memory.operations == &part_memory;
 }
 /// Whether the node is what a mapped file holds with its dims in another order. It is read where it stands: a handle
 /// alone does not bring it into memory, only who asks for its values by themselves does.

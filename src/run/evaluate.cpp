@@ -25,6 +25,7 @@
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
 #include "run/packed_leaves.hpp"
+#include "run/parts.hpp"
 #include "run/passing.hpp"
 #include "run/plan_cache.hpp"
 #include "run/run_timer.hpp"
@@ -153,6 +154,11 @@ void Evaluation::collect_pending(Context& context, Node* target) {
     if (first == pending && !target) device_ = node->device;
     if (node->device != device_) {
       elsewhere_ = true;
+      continue;
+    }
+    if (has_become_part(*node)) {
+      node->mark = 0;  // it is a leaf now, and in no table yet
+      evaluated_.push_back(node);
       continue;
     }
     order_[--first] = node;
@@ -478,7 +484,7 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, const plan::Prepared& p
   const Ticket ticket = stream.begin(run_);
   if (ticket == Ticket()) return false;
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
-    if (!is_scalar(*leaf.node)) leaf.node->buffer->used_by.store(ticket, std::memory_order_relaxed);
+    if (!is_scalar(*leaf.node)) whole_of(*leaf.node->buffer).used_by.store(ticket, std::memory_order_relaxed);
   }
   for (const Outgoing& output : outputs_) {
     output.buffer->used_by.store(ticket, std::memory_order_relaxed);

@@ -1,0 +1,14 @@
+// Slices that lie in one piece of memory that is there: they become looks at it, so that nothing is copied, and a plan
+// of what reads them serves every offset.
+#pragma once
+
+#include "graph/node.hpp"
+
+namespace rosin {
+
+/// Whether the node, which is pending, has its value now: it is a range of the last dim of an evaluated array of the
+/// CPU, and handles hold both. (The whole is kept anyway; what no handle holds is read where it is by the plan's
+/// kernels, for which weights stay packed.)
+bool has_become_part(Node& node);
+
+}  // namespace rosin
