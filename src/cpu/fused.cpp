@@ -55,6 +55,11 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     find_panel(load);
     loads_.push_back(load);
   }
+  for (const plan::Port& port : kernel_->stores) {
+    const DType type = structure.graph.values[static_cast<size_t>(port.value)].dtype;
+    stores_.push_back({port.value, static_cast<uint32_t>(size_of(type))});
+  }
+  for (const plan::Port& port : kernel_->scalars) numbers_.push_back(plan::scalar_index(port.value, port.operand));
   find_runs();
   for (Load& load : loads_) {
     const auto root = static_cast<size_t>(load.root);
@@ -444,7 +449,7 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
 void FusedKernel::run_view(int64_t chunk, const RunData& data) const {
   const Load& from = loads_[instrs_[0].port];
   const auto* memory = static_cast<const unsigned char*>(data.memory[from.root]);
-  view_->run(chunk, data.memory[kernel_->stores[instrs_[1].port].value],
+  view_->run(chunk, data.memory[stores_[instrs_[1].port].value],
              memory + from.offset * static_cast<int64_t>(size_of(from.storage)));
 }
 

@@ -41,7 +41,8 @@ class FusedKernel {
   /// What the roots of one run keep until the end.
   size_t partial_bytes() const { return partial_bytes_; }
   size_t bytes() const {
-    return sizeof(*this) + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
+    return sizeof(*this) + loads_.capacity() * sizeof(Load) + stores_.capacity() * sizeof(Store) +
+           numbers_.capacity() * sizeof(size_t) + roots_.capacity() * sizeof(Root) +
            instrs_.capacity() * sizeof(Ready) + loop_bytes();
   }
 
@@ -68,6 +69,12 @@ class FusedKernel {
     Pairing pairing = Pairing::none;  // strided: of the pairs that the offset lies in the first of
     int64_t panel_columns = 0;        // strided: so many columns are turned together; 0: none, see fused_panels.cpp
     size_t panel_at = 0;              // bytes from the start of a chunk's panels
+  };
+
+  /// A store port's array. (Runs of many small kernels wait for memory: what each asks of the structure stands here.)
+  struct Store {
+    int32_t value = -1;
+    uint32_t element = 0;  // bytes
   };
 
   struct Root {
@@ -260,6 +267,8 @@ class FusedKernel {
   const plan::Kernel* kernel_;
   const plan::KernelLayout* layout_;
   std::vector<Load> loads_;
+  std::vector<Store> stores_;
+  std::vector<size_t> numbers_;  // where the numbers of scalar ports stand in a run
   std::vector<Root> roots_;
   std::vector<Ready> instrs_;
   std::vector<Pass> passes_;  // none: the kernel runs instruction by instruction

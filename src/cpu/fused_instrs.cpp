@@ -301,8 +301,7 @@ template <class T> void fill(void* out, T value, int64_t count) {
 }
 
 void FusedKernel::scalar(const Ready& instr, const Strip& strip, State& state) const {
-  const plan::Port& port = kernel_->scalars[instr.port];
-  const ScalarValue& number = state.data.scalars[plan::scalar_index(port.value, port.operand)];
+  const ScalarValue& number = state.data.scalars[numbers_[instr.port]];
   const int64_t count = instr.one_will_do ? 1 : instr.row ? strip.rows : strip.count;
   void* out = state.slot(instr.dst);
   state.pointers[instr.dst] = out;
@@ -319,8 +318,7 @@ void FusedKernel::scalar(const Ready& instr, const Strip& strip, State& state) c
 
 void FusedKernel::draw(const Ready& instr, const Strip& strip, State& state) const {
   const auto argument = [&](size_t i) {
-    const plan::Port& port = kernel_->scalars[instr.port + i];
-    return static_cast<uint64_t>(state.data.scalars[plan::scalar_index(port.value, port.operand)].integer);
+    return static_cast<uint64_t>(state.data.scalars[numbers_[instr.port + i]].integer);
   };
   void* out = instr.forward < 0 ? state.slot(instr.dst)
                                 : output(static_cast<uint16_t>(instr.forward), strip, instr.row, state.data);
@@ -346,10 +344,9 @@ void FusedKernel::reduce(const Ready& instr, const Strip& strip, State& state) c
 }
 
 void* FusedKernel::output(uint16_t port, const Strip& strip, bool row, const RunData& data) const {
-  const int32_t value = kernel_->stores[port].value;
-  const size_t size = size_of(structure_.graph.values[static_cast<size_t>(value)].dtype);
-  return static_cast<unsigned char*>(data.memory[value]) +
-         static_cast<size_t>(row ? strip.row_begin : strip.begin) * size;
+  const Store& to = stores_[port];
+  return static_cast<unsigned char*>(data.memory[to.value]) +
+         static_cast<size_t>(row ? strip.row_begin : strip.begin) * to.element;
 }
 
 void FusedKernel::store(const Ready& instr, const Strip& strip, State& state) const {

@@ -1,4 +1,4 @@
-// Slabs of nodes, the lists of pending nodes, and the end of nodes.
+// The lists of pending nodes, and the end of nodes.
 #include "graph/context.hpp"
 
 #include <algorithm>
@@ -17,12 +17,9 @@ namespace rosin {
 
 namespace {
 
-constexpr int64_t nodes_per_slab = 64;
-
-// Free nodes of all threads, and contexts whose threads are gone. Never destroyed: globals may outlive everything.
+// Contexts whose threads are gone. Never destroyed: globals may outlive everything.
 struct Store {
   std::mutex lock;
-  Node* free = nullptr;
   std::vector<Context*> retired;
   size_t contexts = 0;  // made so far: room for all of them in `retired`
 };
@@ -104,7 +101,7 @@ Context& Context::acquire() {
 void Context::retire(Context* context) noexcept {
   context->collect_orphans();
   context->leave();
-  context->give_free_nodes(0);  // the next thread is to look for dropped nodes soon, see refill()
+  context->nodes_.retire();
   std::lock_guard lock(store().lock);
   store().retired.push_back(context);
 }
@@ -156,41 +153,11 @@ void Context::leave() noexcept {
 }
 
 void Context::refill() {
+  if (nodes_.find_room()) return;
   collect_orphans();  // a thread that records and never evaluates gets back what others dropped, and have evaluated
   let_go_of_evaluated(*this, 4);
-  if (free_) return;
-  Store& shared = store();
-  std::lock_guard lock(shared.lock);
-  for (int64_t i = 0; i < nodes_per_slab && shared.free; ++i) {
-    Node* node = shared.free;
-    shared.free = node->next;
-    node->next = free_;
-    free_ = node;
-    ++free_count_;
-  }
-  if (free_) return;
-  constexpr std::align_val_t alignment{alignof(Node)};
-  auto* slab = static_cast<Node*>(::operator new(nodes_per_slab * sizeof(Node), alignment, std::nothrow));
-  if (!slab) detail::throw_out_of_memory("record", nodes_per_slab, sizeof(Node));
-  for (int64_t i = 0; i < nodes_per_slab; ++i) {
-    Node* node = new (slab + i) Node;
-    node->mark = 0;
-    node->next = free_;
-    free_ = node;
-    ++free_count_;
-  }
-}
-
-void Context::give_free_nodes(int64_t kept) noexcept {
-  Store& shared = store();
-  std::lock_guard lock(shared.lock);
-  while (free_count_ > kept) {
-    Node* surplus = free_;
-    free_ = surplus->next;
-    surplus->next = shared.free;
-    shared.free = surplus;
-    --free_count_;
-  }
+  if (nodes_.has_room() || nodes_.find_room() || nodes_.find_returned()) return;
+  nodes_.add_slab();
 }
 
 void Context::keep(Node* node) noexcept {
@@ -276,12 +243,10 @@ bool is_last_hold(Node* node) noexcept {
   return listed ? operand->counts.load(std::memory_order_acquire) == held_by_recorder : is_last_hold(operand);
 }
 
-/// Takes a node without counts to the free nodes of this thread, or of all when this one never recorded (or has ended).
-void free_node(Context* here, Node* node) noexcept {
-  if (here) return here->free(node);
-  std::lock_guard lock(store().lock);
-  node->next = store().free;
-  store().free = node;
+/// Gives a node without counts back; `here`: null where this thread never recorded, or has ended.
+void free_node(Context* here, const Node* node) noexcept {
+  if (here) here->free(node);
+  else NodeSlabs::give_from_elsewhere(node);
 }
 
 /// Frees dead nodes and, without recursion, what only they held; the stack runs through `next`.

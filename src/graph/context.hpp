@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "graph/node_slabs.hpp"
 #include "graph/op.hpp"
 
 namespace rosin {
@@ -24,14 +25,12 @@ class Context {
 
   /// From here on `start` has a node to give.
   void make_room() {
-    if (!free_) refill();
+    if (!nodes_.has_room()) refill();
   }
   /// A fresh node with one user handle, listed when it is pending. Sizes, device and operands are the caller's to set;
   /// make_room() came before. Inlined where all is known, it is a handful of wide stores.
   Node* start(const Op& op, NodeState state, DType type, ScalarType compute, int operands) {
-    Node* node = free_;
-    free_ = node->next;
-    --free_count_;
+    Node* node = nodes_.take();
     const bool pending = state == NodeState::pending;
     node->counts.store(one_user | (pending ? held_by_recorder : 0), std::memory_order_relaxed);
     node->op = &op;
@@ -59,11 +58,8 @@ class Context {
     if (pending) list(node);
     return node;
   }
-  void free(Node* node) noexcept {
-    node->next = free_;
-    free_ = node;
-    if (++free_count_ >= free_limit) give_free_nodes(free_limit / 2);
-  }
+  /// Takes back a node that nothing holds, whoever has recorded it.
+  void free(const Node* node) noexcept { nodes_.give(node); }
 
   /// Takes a node out of the list it is in. Owning thread only.
   void unlist(Node* node) noexcept {
@@ -156,7 +152,6 @@ class Context {
   void count_references_for_all() noexcept;
   void drop_orphans(Node* first) noexcept;
   void refill();
-  void give_free_nodes(int64_t kept) noexcept;
   /// Appends a fresh node to the pending nodes.
   void list(Node* node) noexcept {
     append(pending_, node);
@@ -169,12 +164,9 @@ class Context {
     list.previous = node;
   }
 
-  static constexpr int64_t free_limit = 4096;  // more free nodes than this go back to the shared store
-
   static constinit __attribute__((tls_model("initial-exec"))) thread_local Context* current_;
 
-  Node* free_ = nullptr;
-  int64_t free_count_ = 0;
+  NodeSlabs nodes_;
   int64_t pending_count_ = 0;
   int64_t pending_bound_ = pending_limit;
   uint64_t sequence_ = 0;

@@ -296,12 +296,12 @@ TEST(Context, AThreadThatOnlyRecordsGetsBackWhatOthersDrop) {
     most = std::max(most.load(), stats().live_bytes);
   }
   recorder.join();
-  EXPECT_LT(most - before, int64_t{200} << 17);  // a slab of nodes holds 64 results of 100 KB
+  EXPECT_LT(most - before, int64_t{200} << 17);  // a slab of nodes holds 63 results of 100 KB
 }
 
 TEST(Context, AThreadThatOnlyRecordsKeepsLittleOfWhatOthersHaveEvaluated) {
   constexpr int64_t count = 1000;
-  // It looks when its free nodes, up to 4096, are used up, and again after 64 more while others evaluate.
+  // It looks when its free nodes, up to 64 slabs, are used up, and again after each slab more while others evaluate.
   constexpr int rounds = 30000, most_kept = 12000;
   const int64_t before = stats().live_bytes;
   Mailbox box;

@@ -23,8 +23,7 @@ bool has_values_for_all(const Node& whole) {
 
 }  // namespace
 
-bool has_become_part(Node& node) {
-  if (node.op->movement != Movement::slice || node.users() == 0) return false;
+bool slice_has_become_part(Node& node) {
   if (!node.in[0] || !has_values_for_all(*node.in[0])) return false;
   const Node& whole = *node.in[0];
   const auto range = node.attributes.as<SliceAttributes>();

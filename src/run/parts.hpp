@@ -2,13 +2,16 @@
 // of what reads them serves every offset.
 #pragma once
 
-#include "graph/node.hpp"
+#include "graph/op.hpp"
 
 namespace rosin {
 
 /// Whether the node, which is pending, has its value now: it is a range of the last dim of an evaluated array of the
 /// CPU, and handles hold both. (The whole is kept anyway; what no handle holds is read where it is by the plan's
 /// kernels, for which weights stay packed.)
-bool has_become_part(Node& node);
+bool slice_has_become_part(Node& node);
+inline bool has_become_part(Node& node) {
+  return node.op->movement == Movement::slice && node.users() != 0 && slice_has_become_part(node);
+}
 
 }  // namespace rosin
