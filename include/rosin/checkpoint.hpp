@@ -141,11 +141,40 @@ template <class T, class F> void each_value(std::string_view name, T& x, F& f) {
   }
 }
 
+template <class T> consteval bool is_of_library() {
+  constexpr std::string_view text = spelled_type<T>();
+  return text.substr(text.find("T = ") + 4).starts_with("rosin::");
+}
+/// Structs with arrays and numbers side by side, which are both theirs to keep. (What the library's own layers are made
+/// with, such as probabilities, is the program's text: these state their fields.)
+template <class T>
+concept Record = HasFields<T> && !Container<T> && !StringLike<T> && !is_visited<T> && !WalksItself<T, ModelEditor> &&
+                 holds_arrays<T>() && !(is_of_library<T>() && requires { T::rosin_fields; });
+
+/// Calls f(name, value) for the numbers, texts and enums that stand beside the arrays of records, in sequences of these
+/// too, but not for modes of layers.
+template <class T, class F> void each_value_beside_arrays(std::string_view name, T& x, F& f) {
+  const auto into = [&](const std::string& part, auto& value) {
+    each_value_beside_arrays(std::string(name) + "." + part, value, f);
+  };
+  if constexpr (std::is_const_v<T> || is_function<T>() || is_visited<T> || std::is_same_v<T, LayerMode>) {
+  } else if constexpr (Record<T> || PlainFields<T>) {
+    FieldsOf<T>::each(x, [&](std::string_view field, auto& value) { into(std::string(field), value); });
+  } else if constexpr (SequenceLike<T> && !(LeafList<T> && FileValue<T>)) {
+    int64_t index = 0;
+    for (auto& element : x) into(std::to_string(index++), element);
+  } else if constexpr (std::is_enum_v<T>) {
+    if constexpr (detail::HasFixedType<T>) f(name, x);
+  } else if constexpr ((is_leaf<T> || LeafList<T>)&&FileValue<T>) {
+    f(name, x);
+  }
+}
+
 }  // namespace reflect
 
 /// One named thing that a checkpoint saves and loads: a model, an optimiser state with its hyper-parameters, a loader
 /// with its place and generator, an array, a number, a text, a vector of numbers or texts, a generator, or a struct of
-/// such fields (a schedule). Refers to it.
+/// such fields (a schedule, a model with counters beside its layers). Refers to it.
 class CheckpointEntry {
  public:
   template <class T>
@@ -164,15 +193,14 @@ class CheckpointEntry {
       to.add_state(name, x);
     } else if constexpr (reflect::LoaderLike<T>) {
       to.add_loader(name, x.state());
-    } else if constexpr (reflect::PlainFields<T>) {
+    } else {
       const auto save = [&](std::string_view field, const auto& value) {
         if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) to.add(field, static_cast<int64_t>(value));
         else to.add(field, value);
       };
-      reflect::each_value(name, const_cast<T&>(x), save);
-    } else {
-      to.add(name, x);
-      if constexpr (reflect::HoldsLayers<T>) to.add_modes(name, x);
+      if constexpr (!reflect::PlainFields<T>) to.add(name, x);
+      if constexpr (reflect::HoldsLayers<T> && !reflect::PlainFields<T>) to.add_modes(name, x);
+      each_number(name, const_cast<T&>(x), save);
     }
   }
   template <class T> static void restore_thing(const std::string& name, void* thing, detail::RestoredEntries& from) {
@@ -183,7 +211,7 @@ class CheckpointEntry {
       const LoaderState saved = from.loader(name);
       detail::check_loader_state(x.state(), saved);
       from.then(SmallFunction<void()>([&x, saved] { x.set_state(saved); }));
-    } else if constexpr (reflect::PlainFields<T>) {
+    } else {
       const auto load = [&]<class Value>(std::string_view field, Value& value) {
         if constexpr (std::is_enum_v<Value>) {
           const auto saved = detail::saved_enum<Value>(field, from.number(field));
@@ -192,11 +220,15 @@ class CheckpointEntry {
           from.add(field, value);
         }
       };
-      reflect::each_value(name, x, load);
-    } else {
-      from.add(name, x);
-      if constexpr (reflect::HoldsLayers<T>) from.add_modes(name, x);
+      if constexpr (!reflect::PlainFields<T>) from.add(name, x);
+      if constexpr (reflect::HoldsLayers<T> && !reflect::PlainFields<T>) from.add_modes(name, x);
+      each_number(name, x, load);
     }
+  }
+  /// A struct without arrays is to have nothing but values; of models, what a file does not hold stays as it is.
+  template <class T, class F> static void each_number(const std::string& name, T& x, F& f) {
+    if constexpr (reflect::PlainFields<T>) reflect::each_value(name, x, f);
+    else if constexpr (reflect::holds_arrays<T>()) reflect::each_value_beside_arrays(name, x, f);
   }
 
   std::string name_;

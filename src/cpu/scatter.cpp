@@ -42,9 +42,13 @@ class ScatterCut {
   ScatterCut(const Lines& target, int64_t indices)
       : target_(target), indices_(indices), blocks_(target, target.size + indices) {
     constexpr int64_t long_row = 16, large = 1 << 17;  // elements
+    constexpr int64_t few_updates = 32, most_of_few = 32;
     const int64_t rows = target.size * target.outer;
     by_rows_ = target.inner >= long_row && rows * target.inner >= large && rows > 1;
-    if (by_rows_) rows_ = Pieces::of(rows, target.inner);
+    if (!by_rows_) return;
+    // Few updates leave most rows as they are, and nothing is gained where a chunk stays in the cache.
+    const bool few = indices * target.outer * few_updates <= rows;
+    rows_ = few ? Pieces::of(rows, 1, (rows + most_of_few - 1) / most_of_few) : Pieces::of(rows, target.inner);
   }
 
   int64_t chunks() const { return by_rows_ ? rows_.count() : blocks_.count(); }

@@ -189,6 +189,58 @@ TEST(Set, TakesNumbersTypesAndEmptyRanges) {
       "set: a value fits into the part that it replaces; got (2, 3) for (1, 3); reshape it, or take a larger part");
 }
 
+/// 1 where a part of the shape stands, else 0: what NumPy's x[ranges] = 1 makes of zeros, element by element.
+std::vector<float> marked(const Shape& shape, std::span<const Slice> ranges) {
+  std::vector<float> marks;
+  for (int64_t i = 0; i < shape.count(); ++i) {
+    bool inside = true;
+    int64_t left = i;
+    for (int d = 0; d < shape.rank(); left /= shape[d++]) {
+      if (static_cast<size_t>(d) >= ranges.size()) continue;
+      const Slice& range = ranges[static_cast<size_t>(d)];
+      const int64_t at = left % shape[d], first = range.start < 0 ? range.start + shape[d] : range.start;
+      if (range.single) inside = inside && at == first;
+      else if (range.step > 0) inside = inside && at >= first && at < range.stop && (at - first) % range.step == 0;
+      else inside = inside && at <= first && at > range.stop && (first - at) % -range.step == 0;
+    }
+    marks.push_back(inside);
+  }
+  return marks;
+}
+
+TEST(Set, FewPlacesOfAnyDimsAreWritten) {
+  const Array x = rand({18, 9, 40, 3});
+  const Slice all = slice();
+  const std::vector<std::vector<Slice>> cases = {{all, all, 7},
+                                                 {all, all, slice(3, 6)},
+                                                 {all, 2, 7},
+                                                 {all, 2, slice(30, 5, -9)},
+                                                 {all, all, all, 1},
+                                                 {all, slice(1, 2), slice(0, 1)},
+                                                 {3},
+                                                 {all, -1, -2, -3},
+                                                 {4, 5, 6, 2},
+                                                 {all, all, slice(39, 38, -1)},
+                                                 {slice(0, 17), 2},
+                                                 {all, all, slice(0, 40, 20), 0},
+                                                 {slice(2, 3), 8, all, 1}};
+  for (const std::vector<Slice>& ranges : cases) {
+    const Array marks(marked(x.shape(), ranges), x.shape());
+    const Array part = index(x, ranges), value = rand(part.shape());
+    const Array made = set(x, ranges, value);
+    EXPECT_EQ(index(made, ranges).to_vector(), value.to_vector());
+    EXPECT_EQ((made * (1 - marks)).to_vector(), (x * (1 - marks)).to_vector());
+    const Array weights = rand(x.shape());
+    const auto loss = [&](const Array& whole, const Array& some) { return sum(set(whole, ranges, some) * weights); };
+    const auto [by_x, by_value] = gradient(loss, x, value);
+    EXPECT_EQ(by_x.to_vector(), (weights * (1 - marks)).to_vector());
+    EXPECT_EQ(by_value.to_vector(), index(weights, ranges).to_vector());
+    EXPECT_EQ(real(set(complex(x, -x), ranges, complex(value, value))).to_vector(), made.to_vector());
+    const Array halves = set(cast(x, BFloat16), ranges, cast(value, BFloat16));
+    EXPECT_EQ(cast(halves, Float32).to_vector(), cast(cast(made, BFloat16), Float32).to_vector());
+  }
+}
+
 TEST(Meshgrid, VariesAlongItsOwnDim) {
   const std::vector<Array> grid = meshgrid({arange(2), arange(3)});
   EXPECT_EQ(grid[0].to_vector<int32_t>(), (std::vector<int32_t>{0, 1, 0, 1, 0, 1}));

@@ -2,13 +2,17 @@
 #include <rosin/movement.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
 
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/shapes.hpp"
 #include "ops/weighed_taps.hpp"
@@ -103,6 +107,55 @@ Array spliced(const Array& x, const Array& value, int dim, int64_t start) {
   return parts.size() == 1 ? value : concat(parts, dim);
 }
 
+/// Some neighbouring dims as one, and places there.
+struct Places {
+  int first, last;  // dims
+  std::vector<int64_t> indices;
+};
+
+/// The places that the ranges take, where these are so few that a scatter writes them in less than a copy of x, and in
+/// x itself if nothing else holds it.
+std::optional<Places> few_places(const Array& x, std::span<const Slice> ranges, const Shape& part) {
+  constexpr int64_t few = 8, long_row = 16;
+  Places places{x.rank(), -1, {0}};
+  for (int d = 0; d < static_cast<int>(ranges.size()); ++d) {
+    if (part[d] == x.size(d) && start_of(ranges[static_cast<size_t>(d)], x.size(d)).step == 1) continue;
+    places.first = std::min(places.first, d);
+    places.last = d;
+  }
+  if (places.last < 0) return std::nullopt;
+  const Fold before = fold_at(x.shape(), places.first);
+  int64_t all = 1, taken = 1;
+  for (int d = places.first; d <= places.last; ++d) all *= x.size(d), taken *= part[d];
+  const bool rows = before.inner >= long_row || x.count() == before.inner * all;
+  if (taken * few > all || !rows) return std::nullopt;
+  int64_t scale = 1;
+  for (int d = places.first; d <= places.last; scale *= x.size(d++)) {
+    const Start start = start_of(ranges[static_cast<size_t>(d)], x.size(d));
+    const std::vector<int64_t> inner = std::exchange(places.indices, {});
+    for (int64_t i = 0; i < part[d]; ++i) {
+      for (const int64_t place : inner) places.indices.push_back(place + (start.at + i * start.step) * scale);
+    }
+  }
+  return places;
+}
+
+/// x with `value`, of the part's shape, at the places.
+Array written(const Array& x, const Places& places, const Array& value) {
+  std::vector<int64_t> sizes, taken;
+  const auto count = static_cast<int64_t>(places.indices.size());
+  int64_t all = 1;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d >= places.first && d <= places.last) all *= x.size(d);
+    if (d >= places.first && d < places.last) continue;
+    sizes.push_back(d == places.last ? all : x.size(d));
+    taken.push_back(d == places.last ? count : x.size(d));
+  }
+  const Array at =
+      in_scope(leaf_of<int64_t>({count}, [&](int64_t i) { return places.indices[static_cast<size_t>(i)]; }));
+  return reshape(scatter(reshape(x, sizes), at, reshape(value, taken), places.first), x.shape());
+}
+
 /// x with `value`, of the part's shape, in the ranges of its first dims.
 Array replaced(const Array& x, std::span<const Slice> ranges, const Array& value) {
   if (ranges.empty()) return value;
@@ -170,6 +223,7 @@ Array set(const Array& x, std::span<const Slice> ranges, const Array& value) {
   for (size_t d = 0; d < ranges.size(); ++d) {
     if (ranges[d].single) spread = unsqueeze(spread, static_cast<int>(d));
   }
+  if (const std::optional<Places> places = few_places(x, ranges, spread.shape())) return written(x, *places, spread);
   return replaced(x, ranges, spread);
 }
 

@@ -115,6 +115,22 @@ Array unsqueeze(const Array& x, int dim) {
   return reshape(x, with_dims(x.shape(), at, 0, {1}));
 }
 
+namespace {
+
+/// What has this index in the dim, which has size 1 then.
+Array one_slice(const Array& x, int dim, int64_t at) {
+  const int64_t size = x.size(dim);
+  if (at < -size || at >= size) {
+    refuse(ErrorKind::argument, "select",
+           "the index must lie in dim " + std::to_string(dim) + " of " + std::to_string(size) + " elements",
+           std::to_string(at), "indices count from 0, negative ones from the end");
+  }
+  const int64_t first = at < 0 ? at + size : at;
+  return slice(x, dim, first, first + 1);
+}
+
+}  // namespace
+
 Array Array::indexed(std::span<const Slice> ranges) const { return index(*this, ranges); }
 
 Array index(const Array& x, std::span<const Slice> ranges) {
@@ -122,29 +138,26 @@ Array index(const Array& x, std::span<const Slice> ranges) {
     refuse(ErrorKind::argument, "index", "there cannot be more ranges than dims",
            std::to_string(ranges.size()) + " for shape " + to_string(x.shape()), "drop ranges or reshape");
   }
+  // All dims are cut before some go: a reshape between two slices would read all that the first one leaves.
   Array result = x;
-  int dim = 0;
-  for (const Slice& range : ranges) {
-    if (range.single) {
-      result = select(result, dim, range.start);
+  std::vector<int64_t> sizes;
+  for (size_t d = 0; d < ranges.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    if (ranges[d].single) {
+      result = one_slice(result, dim, ranges[d].start);
     } else {
-      result = slice(result, dim, range.start, range.stop, range.step);
-      ++dim;
+      result = slice(result, dim, ranges[d].start, ranges[d].stop, ranges[d].step);
+      sizes.push_back(result.size(dim));
     }
   }
-  return result;
+  if (sizes.size() == ranges.size()) return result;
+  for (int d = static_cast<int>(ranges.size()); d < x.rank(); ++d) sizes.push_back(x.size(d));
+  return reshape(result, sizes);
 }
 
 Array select(const Array& x, int dim, int64_t at) {
   const int which = checked_dim("select", dim, x.shape());
-  const int64_t size = x.size(which);
-  if (at < -size || at >= size) {
-    refuse(ErrorKind::argument, "select",
-           "the index must lie in dim " + std::to_string(which) + " of " + std::to_string(size) + " elements",
-           std::to_string(at), "indices count from 0, negative ones from the end");
-  }
-  const int64_t first = at < 0 ? at + size : at;
-  return squeeze(slice(x, which, first, first + 1), which);
+  return squeeze(one_slice(x, which, at), which);
 }
 
 Array row(const Array& x, int64_t i) {

@@ -341,7 +341,10 @@ class Compiler {
   void find_target(const Step& step, const std::vector<int32_t>& last_read, int32_t number) {
     const Scatter scatter = v(step.node).op->scatter;
     if (!scatters_in_place_ || scatter == Scatter::none || scatter == Scatter::add_along) return;
-    const int32_t target = v(step.node).in[0];
+    int32_t target = v(step.node).in[0];
+    while (target < s_.graph.nodes && v(target).op->movement == Movement::reshape && fuser_.storage(target) != target) {
+      target = v(target).in[0];
+    }
     const bool ends = fuser_.storage(target) == target && last_read[at(target)] == number && !escapes_[at(target)];
     if (ends && may_scatter_into(step, target)) s_.donor[at(step.node)] = target;
   }
@@ -353,7 +356,7 @@ class Compiler {
     const Value& scatter = v(step.node);
     const Value& from = v(target);
     if (fuser_.storage(scatter.in[1]) == target || fuser_.storage(scatter.in[2]) == target) return false;
-    if (from.dtype != scatter.dtype || from.wide != scatter.wide || from.channels_first ||
+    if (from.dtype != scatter.dtype || v(scatter.in[0]).wide != scatter.wide || from.channels_first ||
         is_read_by_ends(step, target))
       return false;
     if (s_.homes[at(target)] == Home::own) return !escapes_[at(step.node)];

@@ -157,7 +157,6 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       continue;
     }
     if (has_become_part(*node)) {
-      node->mark = 0;  // it is a leaf now, and in no table yet
       evaluated_.push_back(node);
       continue;
     }

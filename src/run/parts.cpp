@@ -21,6 +21,12 @@ bool has_values_for_all(const Node& whole) {
          is_over(whole.buffer->written_by);
 }
 
+void become_ready(Node& node, Memory* buffer) {
+  node.buffer = buffer;
+  node.mark = 0;  // what reads it may have marked it as needed; it is a leaf now, and in no table yet
+  node.state.store(NodeState::ready, std::memory_order_release);
+}
+
 }  // namespace
 
 bool slice_has_become_part(Node& node) {
@@ -30,8 +36,16 @@ bool slice_has_become_part(Node& node) {
   const size_t bytes = bytes_of(node.dtype, node.shape());
   if (bytes == 0 || !lies_in_one_piece(range, node, whole)) return false;
   const size_t one = bytes / static_cast<size_t>(node.sizes[range.dim]);
-  node.buffer = part_of(*whole.buffer, one * static_cast<size_t>(range.start), bytes);
-  node.state.store(NodeState::ready, std::memory_order_release);
+  become_ready(node, part_of(*whole.buffer, one * static_cast<size_t>(range.start), bytes));
+  return true;
+}
+
+bool reshaped_slice_has_become_part(Node& node) {
+  Node* const part = node.in[0];
+  if (!part || part->ready() || part->recorder != node.recorder || part->op->movement != Movement::slice) return false;
+  if (!slice_has_become_part(*part)) return false;
+  retain(part->buffer);
+  become_ready(node, part->buffer);
   return true;
 }
 

@@ -68,6 +68,14 @@ TEST(Parts, DimsOfSizeOneMayFollow) {
   EXPECT_EQ(part.shape(), (Shape{height, 2, 1}));
 }
 
+TEST(Parts, OneColumnIsOneInItsShapeToo) {
+  const Array x = counted(), twice = x(slice(), 6);
+  const Array both = slice(x, 1, 6, 7) + reshape(twice, {height, 1});
+  EXPECT_EQ(both.to_vector(), (Values{36, 38, 40}));
+  EXPECT_EQ(place_of(twice, x), 6 * height);
+  EXPECT_EQ(twice.shape(), (Shape{height}));
+}
+
 TEST(Parts, WhatNobodyHoldsIsNotKeptForItsPart) {
   Array x = counted();
   Array part = slice(x, 1, 0, 1);

@@ -9,6 +9,7 @@
 #include <rosin/grad.hpp>
 #include <rosin/index.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/rule.hpp>
@@ -46,6 +47,21 @@ int64_t written_by(const Array& made) {
   const int64_t before = stats().written_bytes;
   eval(made);
   return stats().written_bytes - before;
+}
+
+TEST(ScatterInPlace, RangesThatAreSetAreWrittenWhereTheyAre) {
+  constexpr int64_t heads = 16;
+  Array cache = zeros({heads, 3, 40}), two = full({heads}, 2.0f), three = full({heads, 3, 1}, 3.0f);
+  eval(cache, two, three);
+  const void* memory = memory_of(cache);
+  for (int64_t at = 0; at < 3; ++at) {
+    cache = set(cache, {slice(), 1, at}, two);
+    EXPECT_EQ(written_by(cache), heads * 4);
+    cache = set(cache, {slice(), slice(), slice(20 + at, 21 + at)}, three);
+    EXPECT_EQ(written_by(cache), 3 * heads * 4);
+    EXPECT_EQ(memory_of(cache), memory);
+  }
+  EXPECT_EQ(sum(cache).item(), 3 * heads * 2 + 3 * 3 * heads * 3);
 }
 
 TEST(ScatterInPlace, WhatNobodyElseHoldsKeepsItsMemory) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <rosin/activation.hpp>
+#include <rosin/array_rules.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
@@ -94,6 +95,41 @@ TEST_F(Checkpoints, HoldSchedulesAndOtherStructsFieldByField) {
   EXPECT_EQ(other.limits[0], 1e-9);
   EXPECT_EQ(other.limits[1], std::numeric_limits<double>::infinity());
   EXPECT_EQ(other.rng, settings.rng);
+}
+
+struct Agent {
+  Scale net;
+  int64_t step = 0;
+  double epsilon = 1;
+  Phase phase = Phase::warm;
+  std::vector<Settings> plans;
+  std::string name;
+  LayerMode mode = LayerMode::automatic;
+  const int inputs = 3;
+};
+
+TEST_F(Checkpoints, HoldNumbersThatStandBesideArrays) {
+  std::vector<Agent> agents;
+  agents.push_back({scale_of(2), 7, 0.25, Phase::full, {Settings{.width = 5}}, "first"});
+  agents.push_back({scale_of(3), 8, 0.5, Phase::warm, {Settings{.width = 6}}, "second"});
+  AveragedModel average(scale_of(0));
+  average.add(scale_of(1));
+  average.add(scale_of(2));
+  Checkpoint(file(), {{"agents", agents}, {"average", average}}).save();
+  std::vector<Agent> others;
+  for (int i = 0; i < 2; ++i) others.push_back({scale_of(0), 0, 0, Phase::warm, {Settings{}}, ""});
+  AveragedModel other_average(scale_of(0));
+  ASSERT_TRUE(Checkpoint(file(), {{"agents", others}, {"average", other_average}}).resume());
+  EXPECT_EQ(others[0].step, 7);
+  EXPECT_EQ(others[0].phase, Phase::full);
+  EXPECT_EQ(others[0].net.weight.item(0), 2);
+  EXPECT_EQ(others[1].epsilon, 0.5);
+  EXPECT_EQ(others[1].plans[0].width, 6);
+  EXPECT_EQ(others[1].name, "second");
+  EXPECT_EQ(other_average.count, 2);
+  average.add(scale_of(6));
+  other_average.add(scale_of(6));
+  EXPECT_EQ(other_average.model.weight.to_vector(), average.model.weight.to_vector());
 }
 
 TEST_F(Checkpoints, AnEnumTakesOnlyNumbersOfItsType) {
