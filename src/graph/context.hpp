@@ -78,7 +78,10 @@ class Context {
   int64_t pending_count() const noexcept { return pending_count_; }
   /// Whether so many nodes are pending that recording evaluates by itself; what an evaluation left does not count.
   bool is_full() const noexcept { return pending_count_ >= pending_bound_; }
-  void set_bound() noexcept { pending_bound_ = pending_count_ + pending_limit; }
+  void set_bound(int64_t more = pending_limit) noexcept { pending_bound_ = pending_count_ + more; }
+  /// After how many pending nodes the newest ones begin anew, as those of a loop do whose values nobody reads; 0: they
+  /// do not.
+  int64_t period() const;
 
   /// Gradient calls in progress; evaluation keeps what they need.
   std::atomic<int> gradient_depth{0};

@@ -150,11 +150,20 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
   }
 }
 
+/// So many nodes are pending that they are evaluated here. Those of a loop are from then on whenever some of its turns
+/// are whole: their plans are the same, and small.
+[[gnu::cold, gnu::noinline]] void evaluate_full(Context& context) {
+  constexpr int64_t some = 2048;
+  const int64_t turn = context.period();
+  hooks.evaluate(context, nullptr, Moment::read);
+  if (turn > 0) context.set_bound(std::max(some / turn, int64_t{1}) * turn);
+}
+
 /// This thread's context with room for a node. What may call other functions comes first: what follows keeps its values
 /// in registers then.
 [[gnu::always_inline]] inline Context& context_with_room() {
   Context& context = Context::current();
-  if (context.is_full() && !context.in_gradient()) hooks.evaluate(context, nullptr, Moment::read);
+  if (context.is_full() && !context.in_gradient()) evaluate_full(context);
   context.make_room();
   return context;
 }

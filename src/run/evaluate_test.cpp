@@ -190,6 +190,32 @@ TEST(Evaluate, AHeldIntermediateKeepsItsValueOverLaterSteps) {
   EXPECT_EQ(kept_view.to_vector(), slice(other, 0, 1, 3).to_vector());
 }
 
+TEST(Evaluate, ALoopThatReadsNothingIsEvaluatedInWholeTurns) {
+  const Array weight = full({3, 3}, 0.25f);
+  Array state = ones({3, 1});
+  eval(weight, state);
+  constexpr int ops = 7;
+  const auto turns = [&](int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Array next = matmul(weight, exp(-state)) * 0.5f + square(state);
+      state = next / (next + 1.0f);
+    }
+  };
+  turns(3 * pending_limit / ops);
+  const Stats before = stats();
+  turns(2 * pending_limit / ops);
+  EXPECT_EQ(stats().structures, before.structures);
+  EXPECT_EQ(stats().layouts, before.layouts);
+  EXPECT_GE(stats().evaluations - before.evaluations, 10);
+  Array same = ones({3, 1});
+  for (int i = 0; i < 3 * pending_limit / ops + 2 * pending_limit / ops; ++i) {
+    const Array next = matmul(weight, exp(-same)) * 0.5f + square(same);
+    same = next / (next + 1.0f);
+    eval(same);
+  }
+  EXPECT_EQ(state.to_vector(), same.to_vector());
+}
+
 TEST(Evaluate, ARunningMeanStaysFlatInMemoryAndWork) {
   Array mean = 0.0;
   const Array x = full({64}, 0.25);
