@@ -6,6 +6,7 @@
 
 #include <rosin/error.hpp>
 
+#include "base/of_thread.hpp"
 #include "base/sizes.hpp"
 #include "base/workers.hpp"
 #include "cpu/call.hpp"
@@ -229,7 +230,7 @@ class CpuPrepared final : public Prepared {
 
   /// Operands that have no room in a CallData; they stand with the thread, so that a steady step allocates nothing.
   static const void* const* find_many(const PreparedCall& prepared, const RunData& run) {
-    static thread_local std::vector<const void*> places;
+    auto& places = of_thread<std::vector<const void*>, CpuPrepared>();
     places.clear();
     for (const CallOperand& operand : prepared.operands) {
       places.push_back(operand.is_scalar ? &run.scalars[scalar_index(operand.root, -1)] : place_of(operand, run));
@@ -239,7 +240,7 @@ class CpuPrepared final : public Prepared {
 
   /// Results of an op of several; they stand with the thread too.
   static void* const* find_results(const PreparedCall& prepared, const RunData& run) {
-    static thread_local std::vector<void*> places;
+    auto& places = of_thread<std::vector<void*>, CpuPrepared>();
     places.clear();
     for (const int32_t value : prepared.results) {
       places.push_back(value < 0 ? nullptr : run.memory[static_cast<size_t>(value)]);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "base/row_copy.hpp"
 #include "base/strided_copy.hpp"
@@ -19,10 +20,14 @@ namespace {
 struct Scratch {
   unsigned char* memory = nullptr;
   size_t bytes = 0;
-  ~Scratch() { ::operator delete(memory, std::align_val_t{64}); }
 };
 
-thread_local Scratch scratch;
+constinit thread_local Scratch scratch;
+
+/// Gives the thread's memory back when it ends; destructors of globals may take some anew.
+struct ScratchEnd {
+  ~ScratchEnd() { ::operator delete(std::exchange(scratch, {}).memory, std::align_val_t{64}); }
+};
 
 struct Reserve : Scratch {
   std::mutex lock;
@@ -138,7 +143,9 @@ void reserve_scratch(size_t bytes) {
 }
 
 unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked) noexcept {
-  if (scratch.bytes >= bytes || grow(scratch, bytes)) return scratch.memory;
+  if (scratch.bytes >= bytes) return scratch.memory;
+  static thread_local const ScratchEnd end;
+  if (grow(scratch, bytes)) return scratch.memory;
   locked = std::unique_lock(reserve().lock);
   return reserve().memory;
 }

@@ -11,6 +11,7 @@
 #include <rosin/free_list.hpp>
 #include <rosin/grad.hpp>
 
+#include "base/of_thread.hpp"
 #include "grad/custom_rules.hpp"
 #include "graph/context.hpp"
 #include "graph/record.hpp"
@@ -122,10 +123,7 @@ Array record_before(const Op& op, const Array& first, std::span<const Array> inp
 
 }  // namespace
 
-CustomRules& CustomRules::of_thread() {
-  static thread_local CustomRules rules;
-  return rules;
-}
+CustomRules& CustomRules::of_thread() { return rosin::of_thread<CustomRules>(); }
 
 CustomRules::Rule* CustomRules::find(uint64_t sequence) {
   for (Rule& rule : rules_) {

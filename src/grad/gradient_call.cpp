@@ -11,6 +11,7 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
+#include "base/of_thread.hpp"
 #include "grad/custom_rules.hpp"
 #include "grad/reverse_walk.hpp"
 #include "graph/context.hpp"
@@ -69,8 +70,7 @@ void end(Context& context) {
 }
 
 template <class State> std::vector<std::unique_ptr<State>>& spare_states() {
-  static thread_local std::vector<std::unique_ptr<State>> spare;
-  return spare;
+  return of_thread<std::vector<std::unique_ptr<State>>>();
 }
 }  // namespace
 

@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/of_thread.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
 namespace rosin {
 
-SentConstants& SentConstants::of_thread() {
-  static thread_local SentConstants constants;
-  return constants;
-}
+SentConstants& SentConstants::of_thread() { return rosin::of_thread<SentConstants>(); }
 
 Memory* SentConstants::find(const Array& x, int position) {
   const size_t bytes = bytes_of(x.dtype(), x.shape());

@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 #include <rosin/random.hpp>
 
+#include "base/of_thread.hpp"
 #include "model/notes.hpp"
 
 namespace rosin {
@@ -23,7 +24,7 @@ uint64_t first_of_thread() {
 thread_local uint64_t next_note = first_of_thread();
 
 /// Emptied vectors of former calls: a steady training step takes no memory from the heap.
-thread_local std::vector<std::vector<Array>> spare;
+std::vector<std::vector<Array>>& spare() { return of_thread<std::vector<std::vector<Array>>, BufferNotes>(); }
 
 void check_assigned(const Buffer& buffer, const Array& value) {
   if (value.is_nothing()) {
@@ -109,15 +110,15 @@ void assign(const Buffer& buffer, const Array& value) {
 
 BufferNotes::BufferNotes() : outer_(innermost), first_(next_note) {
   innermost = this;
-  if (spare.empty()) return;
-  values_ = std::move(spare.back());
-  spare.pop_back();
+  if (spare().empty()) return;
+  values_ = std::move(spare().back());
+  spare().pop_back();
 }
 
 BufferNotes::~BufferNotes() {
   innermost = outer_;
   values_.clear();
-  if (values_.capacity() > 0) spare.push_back(std::move(values_));
+  if (values_.capacity() > 0) spare().push_back(std::move(values_));
 }
 
 NotePosition BufferNotes::adopt(ModelEdit copy) {

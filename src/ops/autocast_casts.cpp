@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/of_thread.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 
@@ -11,8 +12,8 @@ namespace {
 
 /// By the places of the arguments in the order of recording, which begins with them. Its memory stays with the thread.
 std::vector<Array>& casts_of_thread() {
-  static thread_local std::vector<Array> casts;
-  return casts;
+  struct Casts;
+  return of_thread<std::vector<Array>, Casts>();
 }
 
 /// Arguments of nested calls may lie further off: those are converted where they are used.

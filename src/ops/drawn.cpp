@@ -7,6 +7,8 @@
 
 #include <rosin/random.hpp>
 
+#include "base/of_thread.hpp"
+
 namespace rosin {
 namespace {
 
@@ -20,21 +22,21 @@ uint64_t first_of_thread() {
 thread_local uint64_t next_number = first_of_thread();
 
 /// Emptied vectors of former calls: a steady training step takes no memory from the heap.
-thread_local std::vector<std::vector<DrawnNotes::Note>> spare;
+std::vector<std::vector<DrawnNotes::Note>>& spare() { return of_thread<std::vector<std::vector<DrawnNotes::Note>>>(); }
 
 }  // namespace
 
 DrawnNotes::DrawnNotes() : outer_(innermost), first_(next_number) {
   innermost = this;
-  if (spare.empty()) return;
-  notes_ = std::move(spare.back());
-  spare.pop_back();
+  if (spare().empty()) return;
+  notes_ = std::move(spare().back());
+  spare().pop_back();
 }
 
 DrawnNotes::~DrawnNotes() {
   innermost = outer_;
   notes_.clear();
-  if (notes_.capacity() > 0) spare.push_back(std::move(notes_));
+  if (notes_.capacity() > 0) spare().push_back(std::move(notes_));
 }
 
 uint64_t DrawnNotes::add() {

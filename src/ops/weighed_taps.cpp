@@ -10,6 +10,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
 
+#include "base/of_thread.hpp"
 #include "graph/autocast.hpp"
 #include "graph/context.hpp"
 #include "graph/gather_form.hpp"
@@ -83,10 +84,7 @@ std::vector<Tables> all_tables(std::span<const WeighedTaps> taps, DType type) {
 /// The tables that a thread has asked for last.
 class LastTables {
  public:
-  static LastTables& of_thread() {
-    static thread_local LastTables tables;
-    return tables;
-  }
+  static LastTables& of_thread() { return rosin::of_thread<LastTables>(); }
 
   const std::vector<Tables>* find(const TapsKey& key) {
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });

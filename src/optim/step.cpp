@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <memory>
 #include <utility>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
+#include "base/of_thread.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
@@ -19,11 +19,7 @@
 
 namespace rosin {
 
-/// (Memory of threads is scarce where a program opens the library at run time.)
-Step& Step::of_thread() {
-  static thread_local const auto step = std::make_unique<Step>();
-  return *step;
-}
+Step& Step::of_thread() { return rosin::of_thread<Step>(); }
 
 void Step::keep(Array* place, const Array& old) {
   kept_.push_back({place, old.node()});

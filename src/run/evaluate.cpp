@@ -10,6 +10,7 @@
 #include <rosin/error.hpp>
 
 #include "base/hash.hpp"
+#include "base/of_thread.hpp"
 #include "graph/context.hpp"
 #include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
@@ -54,10 +55,7 @@ Arena borrow(Plan& plan, size_t bytes) {
 /// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
 class Evaluation {
  public:
-  static Evaluation& of_thread() {
-    static thread_local const auto evaluation = std::make_unique<Evaluation>();
-    return *evaluation;
-  }
+  static Evaluation& of_thread() { return rosin::of_thread<Evaluation>(); }
 
   bool run(const Wanted& wanted, Context& here);
 

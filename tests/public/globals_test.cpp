@@ -1,10 +1,17 @@
 // Arrays at namespace scope: made before main, used in it, destroyed after it.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <rosin/array.hpp>
 #include <rosin/create.hpp>
+#include <rosin/dense.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/optim.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/rule.hpp>
 
 namespace {
 
@@ -28,6 +35,28 @@ TEST(Globals, AnArrayThatIsStillPendingWhenTheProcessEndsDoesNoHarm) {
   static thread_local Array late;
   late = layer.shifted + 1;
   EXPECT_EQ(late.count(), 4);
+}
+
+/// Takes steps in its destructor, when what the main thread keeps for itself has gone.
+struct Trainer {
+  Dense model{3, 2};
+  State state = setup(Descent{0.5f}, model);
+  void step() {
+    update(state, model, gradient([](const Dense& m) { return sum(m(ones({3}))); }, model));
+  }
+  ~Trainer() {
+    for (int i = 0; i < 3; ++i) step();
+    if (model.bias.to_vector() != std::vector<float>{-2, -2}) std::_Exit(2);
+  }
+};
+
+TEST(Globals, DestructorsOfGlobalsMayTrain) {
+  const auto end = [] {
+    static Trainer trainer;
+    trainer.step();
+    std::exit(0);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
