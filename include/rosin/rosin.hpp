@@ -31,6 +31,7 @@
 #include <rosin/curve_svg.hpp>
 #include <rosin/data.hpp>
 #include <rosin/dense.hpp>
+#include <rosin/densities.hpp>
 #include <rosin/derivatives.hpp>
 #include <rosin/destructure.hpp>
 #include <rosin/device.hpp>

@@ -22,10 +22,13 @@ template <class F> Array of_wide(const Array& x, F f) {
   return narrow(f(wide(given)), given);
 }
 
-/// x*log(y) by `log`, where y from `lowest` on has no logarithm.
-template <class Log> Array times_log(const Array& x, const Array& y, double lowest, Log log) {
+/// x*log(y) by `log`, where y from `lowest` on has no logarithm. C++ numbers follow the type of the other one.
+template <class Log> Array times_log(const Array& factor, const Array& of, double lowest, Log log) {
+  const auto floating = [](const Array& v) { return !v.is_nothing() && v.node()->weak ? v : as_float(v); };
+  const Array x = floating(factor), y = floating(of);
   const Array unseen = logical_and(eq(x, 0), logical_or(le(y, lowest), eq(y, infinity)));
-  return x * log(where(unseen, 1, y));
+  const Array seen = where(unseen, 1, y);  // of numbers alone no number any more
+  return x * log(y.node()->weak ? cast(seen, x.dtype()) : seen);
 }
 
 /// sin(pi*x) / (pi*x) of Float32 or Float64. Near 0 by the series, so that slopes hold at 0; x - 2*round(x/2) is exact.
@@ -54,10 +57,10 @@ Array ndtr(const Array& x) {
 Array sinc(const Array& x) { return of_wide(x, sinc_of); }
 
 Array xlogy(const Array& x, const Array& y) {
-  return times_log(as_float(x), as_float(y), 0, [](const Array& v) { return log(v); });
+  return times_log(x, y, 0, [](const Array& v) { return log(v); });
 }
 Array xlog1py(const Array& x, const Array& y) {
-  return times_log(as_float(x), as_float(y), -1, [](const Array& v) { return log1p(v); });
+  return times_log(x, y, -1, [](const Array& v) { return log1p(v); });
 }
 
 Array entr(const Array& x) {

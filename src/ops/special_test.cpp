@@ -47,6 +47,15 @@ TEST(Special, SincIsSmoothAtZero) {
   EXPECT_EQ(sinc(Array({1.0f, 2.0f}, {2})).dtype(), Float32);
 }
 
+TEST(Special, ProductsWithLogarithmsOfNumbersHaveTheTypeOfTheArray) {
+  EXPECT_EQ(xlogy(2, number(0.5)).dtype(), Float64);
+  EXPECT_NEAR(xlogy(2, number(0.5)).item(), 2 * std::log(0.5), 1e-15);
+  EXPECT_NEAR(xlogy(number(0.5), 2).item(), 0.5 * std::log(2), 1e-15);
+  EXPECT_NEAR(xlog1py(number(0.5), 2).item(), 0.5 * std::log(3), 1e-15);
+  EXPECT_EQ(xlogy(2, Array({3, 4}, {2})).dtype(), Float32);
+  EXPECT_NEAR(xlogy(2, 3).item(), 2 * std::log(3), 1e-6);
+}
+
 TEST(Special, ProductsWithLogarithmsVanishWithTheirFactor) {
   const Array x({0.0, 0.0, 0.0, 0.0, 2.0}, {5}), y({0.0, -1.0, infinite, 3.0, 1.0}, {5});
   EXPECT_EQ(xlogy(x, y).to_vector<double>(), (std::vector<double>{0, 0, 0, 0, 0}));

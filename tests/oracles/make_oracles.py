@@ -38,6 +38,7 @@ FAMILIES = {  # file: modules that write it
     "lbfgs": ["lbfgs"],
     "random": ["random"],
     "distributions": ["distributions"],
+    "densities": ["densities"],
     "tables": ["tables"],
     "images": ["images"],
     "augment": ["augment"],

@@ -72,6 +72,7 @@ HEADER_ROOM = {
     "pool.hpp": "ops",
     "random.hpp": "ops",
     "reduce.hpp": "ops",
+    "densities.hpp": "ops",
     "distributions.hpp": "ops",
     "einsum.hpp": "ops",
     "fft.hpp": "ops",
