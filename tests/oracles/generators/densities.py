@@ -77,7 +77,12 @@ def write(file):
         gradient_case(file, "log_prob", log_prob, inputs, rng, types=types, gradtol=COARSE.get(name), of=name)
         if name not in NO_ENTROPY:
             entropy = parameters(rng, ranges)
-            gradient_case(file, "entropy", lambda *values: make(*values).entropy(), entropy, rng, gradtol=COARSE.get(name), of=name)
+            gradtol = COARSE.get(name)
+
+            def entropy_of(*values):
+                return make(*values).entropy()
+
+            gradient_case(file, "entropy", entropy_of, entropy, rng, gradtol=gradtol, of=name)
         if name not in NO_DIVERGENCE:
 
             def divergence(*values):
