@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <deque>
 #include <latch>
 #include <mutex>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -163,6 +165,24 @@ TEST(Context, ThreadsThatLeavePendingNodesBehindDoNotAddUp) {
   EXPECT_LE(stats().live_bytes, bytes + 16 * 4096);
   if (counts_memory) {
     EXPECT_LE(resident_bytes(), resident + (4 << 20));
+  }
+}
+
+TEST(Context, NodesComeInTheOrderOfTheirAddressesHoweverTheyWereFreed) {
+  constexpr int count = 20000;
+  const Array x = ones({1});
+  const auto in_order = [&](const std::vector<Array>& arrays) {
+    int neighbours = 0;
+    for (size_t i = 1; i < arrays.size(); ++i) neighbours += arrays[i].node() == arrays[i - 1].node() + 1;
+    return neighbours;
+  };
+  std::vector<Array> arrays(count);
+  std::mt19937 random(4);
+  for (int turn = 0; turn < 5; ++turn) {
+    for (Array& made : arrays) made = x + 1;
+    EXPECT_GT(in_order(arrays), count * 9 / 10);
+    std::shuffle(arrays.begin(), arrays.end(), random);
+    for (Array& made : arrays) made = Array();
   }
 }
 
