@@ -298,6 +298,7 @@ TEST(Distributions, NumbersOutsideTheirRangeAreRefused) {
   refused([&] { exponential(rng, {2}, 0); });
   refused([&] { laplace(rng, {2}, 0, -2.0); });
   refused([&] { gumbel(rng, {2}, 0, std::nan("")); });
+  refused([&] { normal(rng, {2}, 0, -1); });
   refused([&] { truncated_normal(rng, {2}, 0, 0, -1, 1); });
   for (const auto& [low, high] : {std::pair{4.5, 9.0}, {-9.0, -4.5}}) {
     EXPECT_EQ(error_of([&, low = low, high = high] { truncated_normal(rng, {2}, 0, 1, low, high); }).substr(0, 71),

@@ -141,6 +141,8 @@ Array uniform(const Shape& shape, const Array& low, const Array& high, DType typ
 }
 
 Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, const ArrayOptions& options) {
+  require_number(
+      "normal", deviation, [](double value) { return value >= 0; }, "of at least 0");
   const DType type = options.type_or(Float32);
   const DeviceScope scope(place_of_draws(options, {&mean, &deviation}));
   const DType drawn = drawn_type("normal", type);
