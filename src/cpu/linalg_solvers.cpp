@@ -1,104 +1,104 @@
 // Cholesky, LU and what is solved by them. Read first: routine.hpp.
 #if ROSIN_HAVE_EIGEN
 
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
-
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "cpu/eigen_matrices.hpp"
+#include "base/workers.hpp"
+#include "cpu/blocked_factors.hpp"
+#include "cpu/call.hpp"
 
 namespace rosin::cpu {
+
+void multiply(DType type, const ProductPart& a, const ProductPart& b, void* room) {
+  static const Op& matmul_op = *find_op("matmul");
+  const auto operand = [&](const ProductPart& x) {
+    CallArray array;
+    array.type = type;
+    array.shape = {x.rows, x.columns};
+    array.strides[0] = x.transposed ? x.stride : 1;
+    array.strides[1] = x.transposed ? 1 : x.stride;
+    return array;
+  };
+  CallSpec spec;
+  spec.op = &matmul_op;
+  spec.attributes = Attributes::of(MatmulAttributes{});
+  spec.operands = {operand(a), operand(b)};
+  spec.result = operand({room, a.rows, b.columns, a.rows});
+  const std::unique_ptr<Call> call = prepare(spec);
+  const std::vector<std::max_align_t> scratch(call->scratch_bytes() / sizeof(std::max_align_t) + 8);
+  CallData data;
+  data.operands[0] = a.data;
+  data.operands[1] = b.data;
+  data.result = room;
+  const auto from = reinterpret_cast<uintptr_t>(scratch.data());
+  data.scratch = reinterpret_cast<void*>((from + 63) / 64 * 64);
+  call->begin(data);
+  parallel_for(call->chunks(), [&](int64_t chunk) { call->run(chunk, data); });
+  call->finish(data);
+}
+
 namespace {
 
 template <class T> void cholesky(const Problem& p, const Matrices& m) {
-  const Eigen::LLT<Matrix<T>> factor(first_matrix<T>(p, m));
-  if (factor.info() != Eigen::Success) {
+  auto factor = matrix<T>(m.out[0], p.rows, p.rows);
+  factor = first_matrix<T>(p, m);
+  if (!factor_cholesky<T>(factor)) {
     throw Error(ErrorKind::numeric,
                 "cholesky: the matrix must be positive definite; got one that is not; add a "
                 "multiple of the identity, or use eigh");
   }
-  matrix<T>(m.out[0], p.rows, p.rows) = factor.matrixL();
-}
-
-template <unsigned mode, class A, class X> void solve_triangle(const A& a, bool transposed, bool unit, X& x) {
-  constexpr unsigned other = mode == Eigen::Upper ? Eigen::Lower : Eigen::Upper;
-  if (transposed && unit) a.transpose().template triangularView<other | Eigen::UnitDiag>().solveInPlace(x);
-  else if (transposed) a.transpose().template triangularView<other>().solveInPlace(x);
-  else if (unit) a.template triangularView<mode | Eigen::UnitDiag>().solveInPlace(x);
-  else a.template triangularView<mode>().solveInPlace(x);
+  factor.template triangularView<Eigen::StrictlyUpper>().setZero();
 }
 
 template <class T> void triangular(const Problem& p, const Matrices& m) {
   const auto how = p.attributes.as<TriangularAttributes>();
   if (p.columns_of_b == 0) return;
-  const auto a = first_matrix<T>(p, m);
   auto x = matrix<T>(m.out[0], p.rows, p.columns_of_b);
   x = matrix<T>(m.in[1], p.rows, p.columns_of_b);
-  if (how.upper) solve_triangle<Eigen::Upper>(a, how.transposed != 0, how.unit != 0, x);
-  else solve_triangle<Eigen::Lower>(a, how.transposed != 0, how.unit != 0, x);
+  auto a = matrix<T>(const_cast<void*>(m.in[0]), p.rows, p.rows);  // (nobody writes it)
+  solve_triangle<T>(a, {how.upper != 0, how.transposed != 0, how.unit != 0}, x);
 }
 
 /// Error (numeric): a pivot is 0.
-template <class T> Eigen::PartialPivLU<Matrix<T>> invertible(const Problem& p, const Matrices& m) {
-  Eigen::PartialPivLU<Matrix<T>> factors(first_matrix<T>(p, m));
-  if ((factors.matrixLU().diagonal().array() == T{0}).any()) refuse_singular(p);
+template <class T> Factors<T> invertible(const Problem& p, const Matrices& m) {
+  Factors<T> factors(first_matrix<T>(p, m));
+  if ((factors.both().diagonal().array() == T{0}).any()) refuse_singular(p);
   return factors;
 }
 
 template <class T> void solve(const Problem& p, const Matrices& m) {
-  const auto factors = invertible<T>(p, m);
+  auto factors = invertible<T>(p, m);
   if (p.columns_of_b == 0) return;
-  const auto b = matrix<T>(m.in[1], p.rows, p.columns_of_b);
   auto x = matrix<T>(m.out[0], p.rows, p.columns_of_b);
-  if (p.attributes.as<TriangularAttributes>().transposed) x = factors.transpose().solve(b);
-  else x = factors.solve(b);
+  x = matrix<T>(m.in[1], p.rows, p.columns_of_b);
+  factors.solve(p.attributes.as<TriangularAttributes>().transposed != 0, x);
 }
 
 template <class T> void inverse(const Problem& p, const Matrices& m) {
-  matrix<T>(m.out[0], p.rows, p.rows) = invertible<T>(p, m).inverse();
-}
-
-/// In place, row by row exchanged as `order` says.
-template <class T> void factor_rectangle(Matrix<T>& a, int32_t* order) {
-  for (int64_t k = 0; k < std::min(a.rows(), a.cols()); ++k) {
-    int64_t pivot = 0;
-    a.col(k).tail(a.rows() - k).cwiseAbs().maxCoeff(&pivot);
-    if (pivot != 0) {
-      a.row(k).swap(a.row(k + pivot));
-      std::swap(order[k], order[k + pivot]);
-    }
-    const int64_t below = a.rows() - k - 1, right = a.cols() - k - 1;
-    if (a(k, k) != T{0}) a.col(k).tail(below) /= a(k, k);
-    a.bottomRightCorner(below, right).noalias() -= a.col(k).tail(below) * a.row(k).tail(right);
-  }
+  auto factors = invertible<T>(p, m);
+  auto x = matrix<T>(m.out[0], p.rows, p.rows);
+  x.setIdentity();
+  factors.solve(false, x);
 }
 
 template <class T> void lu(const Problem& p, const Matrices& m) {
-  std::vector<int32_t> order(static_cast<size_t>(p.rows));
-  Matrix<T> factors = first_matrix<T>(p, m);
-  if (p.rows == p.columns) {
-    const Eigen::PartialPivLU<Matrix<T>> square(factors);
-    factors = square.matrixLU();
-    const auto& places = square.permutationP().indices();
-    for (int32_t i = 0; i < p.rows; ++i) order[static_cast<size_t>(places[i])] = i;
-  } else {
-    for (int32_t i = 0; i < p.rows; ++i) order[static_cast<size_t>(i)] = i;
-    factor_rectangle(factors, order.data());
-  }
-  if (m.out[0]) matrix<T>(m.out[0], p.rows, p.columns) = factors;
-  if (m.out[1]) std::copy(order.begin(), order.end(), static_cast<int32_t*>(m.out[1]));
+  const Factors<T> factors(first_matrix<T>(p, m));
+  if (m.out[0]) matrix<T>(m.out[0], p.rows, p.columns) = factors.both();
+  if (m.out[1]) std::copy(factors.order().begin(), factors.order().end(), static_cast<int32_t*>(m.out[1]));
 }
 
 template <class T> void determinant(const Problem& p, const Matrices& m) {
-  *static_cast<T*>(m.out[0]) = Eigen::PartialPivLU<Matrix<T>>(first_matrix<T>(p, m)).determinant();
+  const Factors<T> factors(first_matrix<T>(p, m));
+  *static_cast<T*>(m.out[0]) = factors.sign() * factors.both().diagonal().prod();
 }
 
 template <class T> void logarithm(const Problem& p, const Matrices& m) {
-  const Eigen::PartialPivLU<Matrix<T>> factors(first_matrix<T>(p, m));
-  T sign = static_cast<T>(factors.permutationP().determinant()), sum = 0;
+  const Factors<T> factors(first_matrix<T>(p, m));
+  T sign = factors.sign(), sum = 0;
   for (int64_t i = 0; i < p.rows; ++i) {
-    const T pivot = factors.matrixLU()(i, i);
+    const T pivot = factors.both()(i, i);
     sign *= pivot > 0 ? T{1} : pivot < 0 ? T{-1} : pivot;  // 0, or NaN
     sum += std::log(std::abs(pivot));
   }
