@@ -24,8 +24,8 @@ template <class L> Extents padding_of(const L& layer, const Array& x) {
   const auto list = window.list();
   int64_t windows[3] = {};
   const int spatial = std::clamp(x.rank() - 2, 1, 3);
-  const auto of_dim = [](std::span<const int64_t> all, int d) {
-    return all[std::min(all.size() - 1, static_cast<size_t>(d))];
+  const auto of_dim = [](std::span<const int64_t> all, int d) {  // what no pool takes is refused by the pool itself
+    return std::clamp<int64_t>(all[std::min(all.size() - 1, static_cast<size_t>(d))], 1, int64_t{1} << 30);
   };
   const auto steps = options.dilation.list();
   for (int d = 0; d < spatial; ++d) {
