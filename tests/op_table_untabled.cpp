@@ -29,6 +29,8 @@ std::vector<OpEntry> untabled_entries() {
         // compared by src/ops/distributions_test.cpp
         "exponential", "laplace", "gumbel", "truncated_normal", "gamma", "beta", "poisson", "categorical",
         "multinomial", "choice",
+        // compared by src/ops/densities_test.cpp
+        "kl_divergence",
         // compared by src/nn/attention_test.cpp
         "dot_product_attention_scores", "make_causal_mask", "rotary_embedding", "alibi_bias"}) {
     entries.push_back({name, "", nullptr});
