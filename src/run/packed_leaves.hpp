@@ -21,8 +21,8 @@ class PackedLeaves {
     memory_.clear();
     for (const int32_t value : prepared.packed()) {
       Memory* const memory = leaves.leaves()[static_cast<size_t>(value) - nodes].node->buffer;
-      const bool is_known = whole_of(*memory).operations != &lent_memory &&
-                            memory->reading.load(std::memory_order_acquire) != Reading::none;
+      const bool is_known =
+          memory->operations != &lent_memory && memory->reading.load(std::memory_order_acquire) != Reading::none;
       if (!is_known) memory->reading.store(Reading::once, std::memory_order_release);
       memory_.push_back(is_known ? memory : nullptr);
     }

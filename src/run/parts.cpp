@@ -15,10 +15,11 @@ bool lies_in_one_piece(const SliceAttributes& range, const Node& part, const Nod
   return true;
 }
 
-/// What writes it may be under way still: then there is nothing to look at yet.
+/// What writes it may be under way still: then there is nothing to look at yet. Memory of a user may change once no
+/// array of it is there, which a part outlives.
 bool has_values_for_all(const Node& whole) {
   return whole.device == 0 && whole.ready() && whole.users() != 0 && !is_scalar(whole) && whole.buffer &&
-         is_over(whole.buffer->written_by);
+         whole.buffer->operations != &lent_memory && is_over(whole.buffer->written_by);
 }
 
 void become_ready(Node& node, Memory* buffer) {

@@ -7,8 +7,8 @@
 namespace rosin {
 
 /// Whether the node, which is pending, has its value now: it is a range of the last dim of an evaluated array of the
-/// CPU, maybe in another shape, and handles hold both. (The whole is kept anyway; what no handle holds is read where it
-/// is by the plan's kernels, for which weights stay packed.)
+/// CPU (not of borrowed memory), maybe in another shape, and handles hold both. (The whole is kept anyway; what no
+/// handle holds is read where it is by the plan's kernels, for which weights stay packed.)
 bool slice_has_become_part(Node& node);
 bool reshaped_slice_has_become_part(Node& node);
 inline bool has_become_part(Node& node) {
