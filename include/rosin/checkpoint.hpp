@@ -141,18 +141,14 @@ template <class T, class F> void each_value(std::string_view name, T& x, F& f) {
   }
 }
 
-template <class T> consteval bool is_of_library() {
-  constexpr std::string_view text = spelled_type<T>();
-  return text.substr(text.find("T = ") + 4).starts_with("rosin::");
-}
 /// Structs with arrays and numbers side by side, which are both theirs to keep. (What the library's own layers are made
 /// with, such as probabilities, is the program's text: these state their fields.)
 template <class T>
 concept Record = HasFields<T> && !Container<T> && !StringLike<T> && !is_visited<T> && !WalksItself<T, ModelEditor> &&
-                 holds_arrays<T>() && !(is_of_library<T>() && requires { T::rosin_fields; });
+                 holds_arrays<T>() && !(is_named_from<T>("rosin::") && requires { T::rosin_fields; });
 
 /// Calls f(name, value) for the numbers, texts and enums that stand beside the arrays of records, in sequences of these
-/// too, but not for modes of layers.
+/// too, but not for modes of layers. What files do not hold is passed over.
 template <class T, class F> void each_value_beside_arrays(std::string_view name, T& x, F& f) {
   const auto into = [&](const std::string& part, auto& value) {
     each_value_beside_arrays(std::string(name) + "." + part, value, f);
@@ -165,7 +161,7 @@ template <class T, class F> void each_value_beside_arrays(std::string_view name,
     for (auto& element : x) into(std::to_string(index++), element);
   } else if constexpr (std::is_enum_v<T>) {
     if constexpr (detail::HasFixedType<T>) f(name, x);
-  } else if constexpr ((is_leaf<T> || LeafList<T>)&&FileValue<T>) {
+  } else if constexpr (FileValue<T> && (is_leaf<T> || LeafList<T>)) {
     f(name, x);
   }
 }
@@ -198,9 +194,13 @@ class CheckpointEntry {
         if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) to.add(field, static_cast<int64_t>(value));
         else to.add(field, value);
       };
-      if constexpr (!reflect::PlainFields<T>) to.add(name, x);
-      if constexpr (reflect::HoldsLayers<T> && !reflect::PlainFields<T>) to.add_modes(name, x);
-      each_number(name, const_cast<T&>(x), save);
+      if constexpr (reflect::PlainFields<T>) {
+        reflect::each_value(name, const_cast<T&>(x), save);
+      } else {
+        to.add(name, x);
+        if constexpr (reflect::HoldsLayers<T>) to.add_modes(name, x);
+        if constexpr (reflect::holds_arrays<T>()) reflect::each_value_beside_arrays(name, const_cast<T&>(x), save);
+      }
     }
   }
   template <class T> static void restore_thing(const std::string& name, void* thing, detail::RestoredEntries& from) {
@@ -220,15 +220,14 @@ class CheckpointEntry {
           from.add(field, value);
         }
       };
-      if constexpr (!reflect::PlainFields<T>) from.add(name, x);
-      if constexpr (reflect::HoldsLayers<T> && !reflect::PlainFields<T>) from.add_modes(name, x);
-      each_number(name, x, load);
+      if constexpr (reflect::PlainFields<T>) {
+        reflect::each_value(name, x, load);
+      } else {
+        from.add(name, x);
+        if constexpr (reflect::HoldsLayers<T>) from.add_modes(name, x);
+        if constexpr (reflect::holds_arrays<T>()) reflect::each_value_beside_arrays(name, x, load);
+      }
     }
-  }
-  /// A struct without arrays is to have nothing but values; of models, what a file does not hold stays as it is.
-  template <class T, class F> static void each_number(const std::string& name, T& x, F& f) {
-    if constexpr (reflect::PlainFields<T>) reflect::each_value(name, x, f);
-    else if constexpr (reflect::holds_arrays<T>()) reflect::each_value_beside_arrays(name, x, f);
   }
 
   std::string name_;

@@ -99,11 +99,14 @@ concept RandomEngine = requires(T& x) {
   T::max();
   x.discard(1);
 };
+/// Whether the name of the type begins so, such as with a namespace.
+template <class T> consteval bool is_named_from(std::string_view begin) {
+  constexpr std::string_view text = spelled_type<T>();
+  return text.substr(text.find("T = ") + 4).starts_with(begin);
+}
 /// Times, paths, locks and other classes of the standard library that hold nothing of a user's.
 template <class T> consteval bool is_standard_value() {
-  constexpr std::string_view text = spelled_type<T>();
-  if constexpr (!std::is_class_v<T> || text.substr(text.find("T = ") + 4, 5) != "std::" || RandomEngine<T>)
-    return false;
+  if constexpr (!std::is_class_v<T> || !is_named_from<T>("std::") || RandomEngine<T>) return false;
   else if constexpr (
       requires { typename T::element_type; } || requires { typename T::type; })
     return false;
