@@ -27,7 +27,7 @@ void multiply(DType type, const ProductPart& a, const ProductPart& b, void* room
   spec.operands = {operand(a), operand(b)};
   spec.result = operand({room, a.rows, b.columns, a.rows});
   const std::unique_ptr<Call> call = prepare(spec);
-  const std::vector<std::max_align_t> scratch(call->scratch_bytes() / sizeof(std::max_align_t) + 8);
+  std::vector<std::max_align_t> scratch(call->scratch_bytes() / sizeof(std::max_align_t) + 8);
   CallData data;
   data.operands[0] = a.data;
   data.operands[1] = b.data;

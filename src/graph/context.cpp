@@ -162,20 +162,22 @@ void Context::refill() {
 
 int64_t Context::period() const {
   constexpr int64_t looked_at = 4096, least_turns = 4;
-  std::vector<uint64_t> newest;
-  for (const Node* node = pending_.previous; node != &pending_; node = node->previous) {
-    if (static_cast<int64_t>(newest.size()) == looked_at) break;
-    newest.push_back(node->facts());
+  const int64_t count = std::min(pending_count_, looked_at);
+  auto newest = detail::host_vector<uint64_t>("record", count);
+  const Node* node = pending_.previous;
+  for (uint64_t& facts : newest) {
+    facts = node->facts();
+    node = node->previous;
   }
-  std::vector<size_t> border(newest.size());  // of each beginning, the longest that is its end too
+  auto border = detail::host_vector<size_t>("record", count);  // of each beginning, the longest that is its end too
   for (size_t i = 1, length = 0; i < newest.size(); ++i) {
     while (length > 0 && newest[i] != newest[length]) length = border[length - 1];
     length += newest[i] == newest[length];
     border[i] = length;
   }
-  if (newest.empty()) return 0;
-  const auto turn = static_cast<int64_t>(newest.size() - border.back());
-  return turn * least_turns <= static_cast<int64_t>(newest.size()) ? turn : 0;
+  if (count == 0) return 0;
+  const int64_t turn = count - static_cast<int64_t>(border.back());
+  return turn * least_turns <= count ? turn : 0;
 }
 
 void Context::keep(Node* node) noexcept {

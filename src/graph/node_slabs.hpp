@@ -1,8 +1,7 @@
 // NodeSlabs: the nodes of one recording thread. They stand in slabs of 63 and are given out in the order of their
 // addresses, however they were freed: who goes over nodes in recording order, as each evaluation does some times, then
-// goes through memory in order too. (With a list of free nodes the order is lost within a few steps, and graphs larger
-// than the second cache take twice to four times as long.)
-// Read next: context.hpp, which owns them.
+// goes through memory in order too. (In a list of free nodes the order is lost within a few steps; graphs larger than
+// the second cache then took about twice as long.) Read next: context.hpp, which owns them.
 #pragma once
 
 #include <atomic>
